@@ -1,0 +1,102 @@
+"""Settings: one declared schema that drives the command line's flags, the settings files and docs/settings.md.
+
+Every section is a frozen dataclass; every field carries its help text. Nothing else in pkwb declares a setting.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+
+def setting(default: Any, help: str, flag: str = "", choices: tuple[str, ...] = ()) -> Any:
+    """A field of a settings section: default value, one line of help, the command-line flag if it has one."""
+    metadata = {"help": help, "flag": flag, "choices": choices}
+    if isinstance(default, (list, dict)):
+        return field(default_factory=lambda: type(default)(default), metadata=metadata)
+    return field(default=default, metadata=metadata)
+
+
+@dataclass(frozen=True)
+class RanksSettings:
+    """Where and how ranks run."""
+
+    world: int = setting(2, "number of ranks", "--ranks")
+    device: Literal["auto", "cpu", "cuda"] = setting("auto", "device of the ranks", "--device", ("auto", "cpu", "cuda"))
+    python: str = setting("", "interpreter of the ranks, with torch; empty = the one that runs pkwb")
+    threads: int = setting(0, "torch threads a CPU rank; 0 = cores divided by ranks, at least 1")
+
+
+@dataclass(frozen=True)
+class RunSettings:
+    """What is run, unless the command line says otherwise."""
+
+    backend: str = setting("pytorch", "backend of the working file", "--backend")
+    size: str = setting("default", "smoke, default, large or MxN", "--size")
+    dtype: str = setting("bfloat16", "dtype of the inputs", "--dtype")
+    trials: int = setting(5, "trials with fresh inputs before ok", "--trials")
+    samples: int = setting(100, "timed calls a side")
+    protocol: Literal["pkwb"] = setting("pkwb", "timing protocol", "--protocol", ("pkwb",))
+
+
+@dataclass(frozen=True)
+class LimitSettings:
+    """Seconds after which a phase counts as a hang."""
+
+    build: float = setting(300.0, "seconds for a build")
+    start: float = setting(60.0, "seconds until ranks are ready")
+    run: float = setting(120.0, "seconds for loading the file and for one trial")
+    time: float = setting(180.0, "seconds for all of the timing")
+    stall: float = setting(5.0, "seconds without an answer after which the ranks' stacks are shown")
+
+
+@dataclass(frozen=True)
+class WatchSettings:
+    """How saves are noticed."""
+
+    mode: Literal["auto", "notify", "poll"] = setting(
+        "auto", "notify (inotify, FSEvents), poll, or auto: poll on network file systems", "", ("auto", "notify", "poll")
+    )
+    interval: float = setting(0.5, "seconds between looks when polling")
+
+
+@dataclass(frozen=True)
+class ProblemSettings:
+    """Where problems come from."""
+
+    paths: list[str] = setting([], "folders with problem folders of your own")
+
+
+@dataclass(frozen=True)
+class SessionSettings:
+    """What is kept, and where."""
+
+    path: str = setting("", "session store; empty = the platform's state folder")
+    keep: int = setting(5000, "attempts kept before the oldest are dropped; 0 = all")
+
+
+@dataclass(frozen=True)
+class UiSettings:
+    """The screen."""
+
+    theme: str = setting("pkwb-dark", "pkwb-dark, pkwb-light, ansi-dark or ansi-light")
+    layout: Literal["full", "results"] = setting("full", "full, or results only", "--layout", ("full", "results"))
+    editor: str = setting("", "external editor; empty = $VISUAL, then $EDITOR, then vi")
+    mouse: bool = setting(True, "take mouse events")
+    fps: int = setting(0, "frames a second; 0 = 60, over ssh 20")
+    telemetry: float = setting(1.0, "looks at the machine a second while nothing is timed; 0 = none")
+    keys: dict[str, str] = setting({}, "keys by action id, for example save = \"ctrl+s,f2\"")
+
+
+@dataclass(frozen=True)
+class Settings:
+    """All settings; ``sources`` names the files they were read from."""
+
+    ranks: RanksSettings = field(default_factory=RanksSettings)
+    run: RunSettings = field(default_factory=RunSettings)
+    limits: LimitSettings = field(default_factory=LimitSettings)
+    watch: WatchSettings = field(default_factory=WatchSettings)
+    problems: ProblemSettings = field(default_factory=ProblemSettings)
+    sessions: SessionSettings = field(default_factory=SessionSettings)
+    ui: UiSettings = field(default_factory=UiSettings)
+    sources: tuple[str, ...] = ()

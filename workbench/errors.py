@@ -1,0 +1,59 @@
+"""The errors that pkwb itself raises; each message says what to do next.
+
+    PkwbError
+    |-- UsageError              exit code 2: the call, a setting or a file of the user
+    |   |-- SettingsError
+    |   |-- ProblemError        unknown, ambiguous or malformed problem
+    |   |   '-- FormulaError    a formula in problem.toml
+    |   '-- SourceError         the working file cannot be read
+    '-- InfraError              exit code 3: pkwb's own machinery failed, never the kernel's fault
+        |-- RanksError          ranks could not be started or stopped answering
+        |-- ChannelError        a message from a rank process is late, cut off or malformed
+        '-- StoreError          the session store is damaged or cannot be written
+"""
+
+from __future__ import annotations
+
+
+class PkwbError(Exception):
+    """Base of every error that pkwb raises on purpose."""
+
+    exit_code = 3
+
+
+class UsageError(PkwbError):
+    """The call, a setting or a file of the user is at fault."""
+
+    exit_code = 2
+
+
+class SettingsError(UsageError):
+    """A settings file holds an unknown key or a value of the wrong type."""
+
+
+class ProblemError(UsageError):
+    """A problem is unknown, ambiguous, or its folder is malformed."""
+
+
+class FormulaError(ProblemError):
+    """A formula cannot be parsed or evaluated."""
+
+
+class SourceError(UsageError):
+    """The working file is missing, unreadable or not text."""
+
+
+class InfraError(PkwbError):
+    """pkwb's own machinery failed; never scored against a kernel."""
+
+
+class RanksError(InfraError):
+    """Ranks could not be started or stopped answering."""
+
+
+class ChannelError(InfraError):
+    """A message from a rank process is late, cut off or malformed."""
+
+
+class StoreError(InfraError):
+    """The session store is damaged or cannot be written."""

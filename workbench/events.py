@@ -1,0 +1,302 @@
+"""The one event stream: frozen dataclasses, each with a JSON form.
+
+The app, ``pkwb eval --json``, the session store and the tests consume the same objects. ``attempt`` numbers the
+judged source versions of one sitting from 1; 0 means that an event belongs to no attempt. ``time`` is seconds since
+the epoch. Times named ``*_ms`` are milliseconds, bytes are bytes, bandwidths are GB/s with GB = 1e9 bytes.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import re
+import time as _time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+Status = Literal[
+    "ok",
+    "wrong",
+    "build-error",
+    "load-error",
+    "crash",
+    "hang",
+    "contract",
+    "suspect",
+    "infra",
+    "superseded",
+    "cancelled",
+    "unknown",
+]
+Phase = Literal["build", "start", "load", "check", "time"]
+"""Stages of an attempt in their order: see the source, ranks ready, import it, judge its results, time it."""
+PHASES: tuple[Phase, ...] = ("build", "start", "load", "check", "time")
+Origin = Literal["pane", "disk", "start", "manual", "eval"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Event:
+    """Base of all events."""
+
+    attempt: int = 0
+    time: float = field(default_factory=_time.time)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SourceSeen(Event):
+    """A save was seen. ``changed`` is false when the content is the one already judged: nothing runs then."""
+
+    path: str
+    digest: str
+    changed: bool
+    origin: Origin
+
+
+@dataclass(frozen=True, kw_only=True)
+class WatchChanged(Event):
+    """How the working file is watched from now on, for example after a fall-back to polling."""
+
+    mode: Literal["notify", "poll"]
+    path: str
+    reason: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RanksReady(Event):
+    """A set of candidate ranks stands by, warm."""
+
+    world: int
+    device: str
+    backend: str
+    startup_ms: float
+    torch: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class PhaseChanged(Event):
+    """A stage of the attempt started, finished or failed; ``elapsed_ms`` is 0 at the start."""
+
+    phase: Phase
+    state: Literal["started", "finished", "failed"]
+    elapsed_ms: float = 0.0
+    detail: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Diagnostic(Event):
+    """An error or warning with its place in the user's file (line and column count from 1; 0 = unknown)."""
+
+    severity: Literal["error", "warning", "note"]
+    message: str
+    path: str
+    line: int = 0
+    column: int = 0
+    rank: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class RankVerdict(Event):
+    """What one rank's result of one trial was worth.
+
+    ``first_bad`` names output and index, for example ``out[3, 17]``; ``expected`` and ``got`` are the values there.
+    Errors are absolute and relative to |reference|; ``error_ratio`` is the largest error over its tolerance
+    (at most 1 for ``ok``).
+    """
+
+    rank: int
+    trial: int
+    trials: int
+    status: Status
+    max_abs_err: float | None = None
+    max_rel_err: float | None = None
+    error_ratio: float | None = None
+    first_bad: str = ""
+    expected: str = ""
+    got: str = ""
+    call_ms: float | None = None
+    detail: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class FirstVerdict(Event):
+    """The status after the first trial, while more trials and timing follow; may be revised downwards only."""
+
+    status: Status
+    since_save_ms: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Spread:
+    """Median with 10th and 90th percentile, in milliseconds."""
+
+    median: float
+    p10: float
+    p90: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ratio:
+    """Speedup over the reference (above 1 = the candidate is faster) with its bootstrap 95% interval."""
+
+    median: float
+    low: float
+    high: float
+
+    @property
+    def differs(self) -> bool:
+        """Whether the interval leaves 1 out; otherwise there is no measured difference."""
+        return not self.low <= 1.0 <= self.high
+
+
+@dataclass(frozen=True, kw_only=True)
+class TimingProgress(Event):
+    """Live timing; replaces the one before. ``skew`` is the median over samples of (slowest - fastest rank)/slowest."""
+
+    samples: int
+    total: int
+    candidate_ms: Spread
+    reference_ms: Spread
+    speedup: Ratio
+    rank_ms: tuple[float, ...]
+    skew: float
+    flags: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bandwidth(Event):
+    """Effective bandwidth: needed bytes over the median time, against the one-way peak of a rank's link."""
+
+    needed_bytes: float
+    reference_bytes: float
+    gbps: float
+    reference_gbps: float
+    busbw: float | None
+    peak_gbps: float | None
+    share: float | None
+    label: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class RankStack(Event):
+    """Where one rank stands, taken while it seems stuck: one line for the table, the stack for the log."""
+
+    rank: int
+    where: str
+    stack: str
+    line: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Log(Event):
+    """Output of one rank, in pieces of whole lines where possible."""
+
+    rank: int
+    stream: Literal["stdout", "stderr"]
+    text: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class RankSummary:
+    """One rank's line in the final verdict."""
+
+    rank: int
+    status: Status
+    max_abs_err: float | None = None
+    max_rel_err: float | None = None
+    first_bad: str = ""
+    detail: str = ""
+    time_ms: float | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Verdict(Event):
+    """The last word on an attempt; the last line of ``pkwb eval --json``."""
+
+    status: Status
+    problem: str
+    reason: str
+    ranks: tuple[RankSummary, ...]
+    trials_passed: int = 0
+    trials: int = 0
+    speedup: Ratio | None = None
+    candidate_ms: Spread | None = None
+    reference_ms: Spread | None = None
+    first_call_ms: float | None = None
+    load_ms: float | None = None
+    peak_rss_bytes: int | None = None
+    bandwidth: Bandwidth | None = None
+    skew: float | None = None
+    flags: tuple[str, ...] = ()
+    phases_ms: dict[str, float] = field(default_factory=dict)
+    candidate_samples_ms: tuple[tuple[float, ...], ...] = ()
+    reference_samples_ms: tuple[tuple[float, ...], ...] = ()
+    environment: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Telemetry(Event):
+    """The machine between samples, at 1-2 Hz; replaces the one before."""
+
+    cpu_percent: float
+    memory_used_bytes: int
+    memory_total_bytes: int
+    load: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Notice(Event):
+    """Something the user should know that is not about the kernel: a store that failed, ranks that were restarted."""
+
+    severity: Literal["information", "warning", "error"]
+    text: str
+
+
+LIVE: tuple[type[Event], ...] = (TimingProgress, Telemetry)
+"""Events that may be replaced by a newer one of their kind before anybody has seen them. Verdicts never are."""
+
+
+def event_name(kind: type[Event]) -> str:
+    """The name in JSON: ``RankVerdict`` -> ``rank_verdict``."""
+    return re.sub(r"(?<!^)(?=[A-Z])", "_", kind.__name__).lower()
+
+
+def to_dict(event: Event) -> dict[str, Any]:
+    """An event as plain data, its name first."""
+    return {"event": event_name(type(event)), **dataclasses.asdict(event)}
+
+
+def to_json(event: Event) -> str:
+    """One line of JSON; NaN and infinity become null, since JSON has neither."""
+    try:
+        return json.dumps(to_dict(event), allow_nan=False)
+    except ValueError:
+        return json.dumps(_finite(to_dict(event)), allow_nan=False)
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, float):
+        return value if abs(value) != float("inf") and value == value else None
+    if isinstance(value, dict):
+        return {key: _finite(item) for key, item in value.items()}
+    return [_finite(item) for item in value] if isinstance(value, (list, tuple)) else value
+
+
+Sink = Callable[[Event], None]
+
+
+class EventStream:
+    """Hands every event to every subscriber, in order, in the calling thread."""
+
+    def __init__(self) -> None:
+        self._sinks: list[Sink] = []
+
+    def subscribe(self, sink: Sink) -> Callable[[], None]:
+        """Add a subscriber; call the result to take it away again."""
+        self._sinks.append(sink)
+        return lambda: self._sinks.remove(sink)
+
+    def emit(self, event: Event) -> None:
+        """Deliver one event."""
+        for sink in tuple(self._sinks):
+            sink(event)
