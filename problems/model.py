@@ -9,16 +9,17 @@ from typing import Any, Literal
 
 Effect = Literal["none", "may", "must"]
 """Mutation of an argument: forbidden, allowed and not compared, or part of the result and compared."""
-Compare = Literal["close", "exact", "topk", "set", "sorted"]
+Compare = Literal["close", "exact", "set"]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Draw:
     """How the values of one input are made on each rank.
 
-    ``kind``: ``normal`` (mean 0, std 1), ``uniform`` [0, 1), ``randint`` [low, high), ``zeros``, ``formula`` (elementwise;
-    ``i`` is the flat index, ``rank``, ``P``, ``trial``, ``nonce`` - a secret random integer per trial and timed call, the same on
-    all ranks - and every symbol of the problem may be used), ``value`` (a literal that is passed as it is).
+    ``kind``: ``normal`` (mean 0, std 1), ``uniform`` [0, 1), ``randint`` [low, high), ``zeros``, ``formula``
+    (elementwise; ``i`` is the flat index, ``rank``, ``P``, ``trial``, ``nonce`` - a secret random integer per trial and
+    timed call, the same on all ranks - and every symbol of the problem may be used), ``value`` (a literal that is
+    passed as it is).
     """
 
     kind: Literal["normal", "uniform", "randint", "zeros", "formula", "value"]
@@ -26,7 +27,7 @@ class Draw:
     low: str = "0"
     high: str = ""
     scale: str = "1"
-    """Factor on normal and uniform values, a formula."""
+    """Factor on normal and uniform values, a formula of the same symbols (``i`` too)."""
     shared: bool = False
     """The same values on every rank."""
     only_rank: int | None = None
@@ -42,6 +43,8 @@ class Input:
     kind: Literal["tensor", "int", "float", "bool", "string", "list", "none", "group"]
     shape: tuple[str, ...] = ()
     """Formula per dimension; ``rank`` may be used where ranks differ."""
+    elsewhere: tuple[str, ...] | None = None
+    """Shape on every rank but 0, where the number of dimensions differs; None = ``shape`` everywhere."""
     dtype: str = "dtype"
     """A torch dtype name, or ``dtype`` for the run's own."""
     draw: Draw
@@ -64,6 +67,9 @@ class Output:
 
     name: str
     shape: tuple[str, ...]
+    """Formula per dimension; empty for a scalar, ``data`` for a length that only the data decide."""
+    elsewhere: tuple[str, ...] | None = None
+    """Shape on every rank but 0, where it differs."""
     dtype: str = "dtype"
 
 
@@ -132,6 +138,15 @@ class Problem:
     def reference_path(self) -> Path:
         """The file that holds the reference's ``solution``."""
         return self.folder / "reference.py"
+
+    @property
+    def arguments(self) -> list[str]:
+        """Names of the arguments that are passed, in call order: those without a default of their own."""
+        return [item.name for item in self.inputs if not item.default]
+
+    def reference_source(self) -> str:
+        """The text of the reference's file."""
+        return self.reference_path.read_text(encoding="utf-8")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -9,9 +9,23 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 
-def setting(default: Any, help: str, flag: str = "", choices: tuple[str, ...] = ()) -> Any:
-    """A field of a settings section: default value, one line of help, the command-line flag if it has one."""
-    metadata = {"help": help, "flag": flag, "choices": choices}
+def setting(
+    default: Any,
+    help: str,
+    flag: str = "",
+    choices: tuple[str, ...] = (),
+    *,
+    least: float | None = None,
+    env: str = "",
+    path: Literal["", "file", "program"] = "",
+) -> Any:
+    """A field of a settings section: default value, one line of help, the command-line flag if it has one.
+
+    ``least`` is the smallest number allowed, ``env`` an environment variable that overrides the files. ``path`` values
+    may begin with ``~`` and are relative to the folder of their settings file; a ``program`` without a slash is left
+    to PATH.
+    """
+    metadata = {"help": help, "flag": flag, "choices": choices, "least": least, "env": env, "path": path}
     if isinstance(default, (list, dict)):
         return field(default_factory=lambda: type(default)(default), metadata=metadata)
     return field(default=default, metadata=metadata)
@@ -21,10 +35,15 @@ def setting(default: Any, help: str, flag: str = "", choices: tuple[str, ...] = 
 class RanksSettings:
     """Where and how ranks run."""
 
-    world: int = setting(2, "number of ranks", "--ranks")
+    world: int = setting(2, "number of ranks", "--ranks", least=1)
     device: Literal["auto", "cpu", "cuda"] = setting("auto", "device of the ranks", "--device", ("auto", "cpu", "cuda"))
-    python: str = setting("", "interpreter of the ranks, with torch; empty = the one that runs pkwb")
-    threads: int = setting(0, "torch threads a CPU rank; 0 = cores divided by ranks, at least 1")
+    python: str = setting(
+        "",
+        "interpreter of the ranks, with torch; empty = the one that runs pkwb",
+        env="PKWB_RANKS_PYTHON",
+        path="program",
+    )
+    threads: int = setting(0, "torch threads a CPU rank; 0 = cores divided by ranks, at least 1", least=0)
 
 
 @dataclass(frozen=True)
@@ -34,8 +53,8 @@ class RunSettings:
     backend: str = setting("pytorch", "backend of the working file", "--backend")
     size: str = setting("default", "smoke, default, large or MxN", "--size")
     dtype: str = setting("bfloat16", "dtype of the inputs", "--dtype")
-    trials: int = setting(5, "trials with fresh inputs before ok", "--trials")
-    samples: int = setting(100, "timed calls a side")
+    trials: int = setting(5, "trials with fresh inputs before ok", "--trials", least=1)
+    samples: int = setting(100, "timed calls a side; 0 = no timing", least=0)
     protocol: Literal["pkwb"] = setting("pkwb", "timing protocol", "--protocol", ("pkwb",))
 
 
@@ -43,11 +62,11 @@ class RunSettings:
 class LimitSettings:
     """Seconds after which a phase counts as a hang."""
 
-    build: float = setting(300.0, "seconds for a build")
-    start: float = setting(60.0, "seconds until ranks are ready")
-    run: float = setting(120.0, "seconds for loading the file and for one trial")
-    time: float = setting(180.0, "seconds for all of the timing")
-    stall: float = setting(5.0, "seconds without an answer after which the ranks' stacks are shown")
+    build: float = setting(300.0, "seconds for a build", least=0.1)
+    start: float = setting(60.0, "seconds until ranks are ready", least=0.1)
+    run: float = setting(120.0, "seconds for loading the file and for one trial", least=0.1)
+    time: float = setting(180.0, "seconds for all of the timing", least=0.1)
+    stall: float = setting(5.0, "seconds without an answer after which the ranks' stacks are shown", least=0.1)
 
 
 @dataclass(frozen=True)
@@ -55,24 +74,27 @@ class WatchSettings:
     """How saves are noticed."""
 
     mode: Literal["auto", "notify", "poll"] = setting(
-        "auto", "notify (inotify, FSEvents), poll, or auto: poll on network file systems", "", ("auto", "notify", "poll")
+        "auto",
+        "notify (inotify, FSEvents), poll, or auto: poll on network file systems",
+        "",
+        ("auto", "notify", "poll"),
     )
-    interval: float = setting(0.5, "seconds between looks when polling")
+    interval: float = setting(0.5, "seconds between looks when polling", least=0.01)
 
 
 @dataclass(frozen=True)
 class ProblemSettings:
     """Where problems come from."""
 
-    paths: list[str] = setting([], "folders with problem folders of your own")
+    paths: list[str] = setting([], "folders with problem folders of your own", path="file")
 
 
 @dataclass(frozen=True)
 class SessionSettings:
     """What is kept, and where."""
 
-    path: str = setting("", "session store; empty = the platform's state folder")
-    keep: int = setting(5000, "attempts kept before the oldest are dropped; 0 = all")
+    path: str = setting("", "session store; empty = the platform's state folder", path="file")
+    keep: int = setting(5000, "attempts kept before the oldest are dropped; 0 = all", least=0)
 
 
 @dataclass(frozen=True)
@@ -83,9 +105,9 @@ class UiSettings:
     layout: Literal["full", "results"] = setting("full", "full, or results only", "--layout", ("full", "results"))
     editor: str = setting("", "external editor; empty = $VISUAL, then $EDITOR, then vi")
     mouse: bool = setting(True, "take mouse events")
-    fps: int = setting(0, "frames a second; 0 = 60, over ssh 20")
-    telemetry: float = setting(1.0, "looks at the machine a second while nothing is timed; 0 = none")
-    keys: dict[str, str] = setting({}, "keys by action id, for example save = \"ctrl+s,f2\"")
+    fps: int = setting(0, "frames a second; 0 = 60, over ssh 20", least=0)
+    telemetry: float = setting(1.0, "looks at the machine a second while nothing is timed; 0 = none", least=0)
+    keys: dict[str, str] = setting({}, 'keys by action id, for example save = "ctrl+s,f2"')
 
 
 @dataclass(frozen=True)

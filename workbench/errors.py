@@ -1,18 +1,21 @@
 """The errors that pkwb itself raises; each message says what to do next.
 
-    PkwbError
-    |-- UsageError              exit code 2: the call, a setting or a file of the user
-    |   |-- SettingsError
-    |   |-- ProblemError        unknown, ambiguous or malformed problem
-    |   |   '-- FormulaError    a formula in problem.toml
-    |   '-- SourceError         the working file cannot be read
-    '-- InfraError              exit code 3: pkwb's own machinery failed, never the kernel's fault
-        |-- RanksError          ranks could not be started or stopped answering
-        |-- ChannelError        a message from a rank process is late, cut off or malformed
-        '-- StoreError          the session store is damaged or cannot be written
+PkwbError
+|-- UsageError              exit code 2: the call, a setting or a file of the user
+|   |-- SettingsError
+|   |-- ProblemError        unknown, ambiguous or malformed problem
+|   |   '-- FormulaError    a formula in problem.toml
+|   '-- SourceError         the working file cannot be read
+'-- InfraError              exit code 3: pkwb's own machinery failed, never the kernel's fault
+    |-- RanksError          ranks could not be started or stopped answering
+    |-- ChannelError        a message from a rank process is late, cut off or malformed
+    '-- StoreError          the session store is damaged or cannot be written
 """
 
 from __future__ import annotations
+
+INTERRUPTED = 130
+"""Exit code after ctrl+c, SIGTERM or SIGHUP, and when the reader of stdout has gone."""
 
 
 class PkwbError(Exception):

@@ -262,8 +262,12 @@ def event_name(kind: type[Event]) -> str:
 
 
 def to_dict(event: Event) -> dict[str, Any]:
-    """An event as plain data, its name first."""
-    return {"event": event_name(type(event)), **dataclasses.asdict(event)}
+    """An event as plain data, its name first; a verdict also has its two median times together, as ``time_ms``."""
+    data = {"event": event_name(type(event)), **dataclasses.asdict(event)}
+    if isinstance(event, Verdict):
+        sides = {"candidate": event.candidate_ms, "reference": event.reference_ms}
+        data["time_ms"] = {side: spread.median if spread else None for side, spread in sides.items()}
+    return data
 
 
 def to_json(event: Event) -> str:

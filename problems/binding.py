@@ -1,0 +1,131 @@
+"""A problem at one size, world size and dtype: numbers for its symbols, shapes and figures, and the judge's job."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from problems.checks import SIZES
+from problems.formula import parse
+from problems.model import Binding, Input, Output, Problem
+from problems.schema import nearest
+from problems.tolerance import ITEMSIZES
+from workbench.errors import FormulaError, ProblemError
+
+_WORLDS = range(1, 9)
+"""World sizes that an error message offers instead."""
+
+
+def bind(problem: Problem, size: str, world: int, dtype: str) -> Binding:
+    """Give every symbol of a problem its number. ``size`` is smoke, default, large or ``MxN``.
+
+    Raises ProblemError when the size or dtype is unknown or the problem cannot run on ``world`` ranks.
+    """
+    if world < 1:
+        raise ProblemError(f"problem {problem.number} cannot run on {world} ranks; give 1 or more")
+    if dtype not in problem.dtypes:
+        known = ", ".join(problem.dtypes)
+        raise ProblemError(
+            f"problem {problem.number} has no dtype {dtype!r}{nearest(dtype, problem.dtypes)}; it takes {known}"
+        )
+    base = _base(problem, size)
+    reason = _obstacle(problem, base, world, dtype)
+    if reason:
+        possible = [p for p in _WORLDS if not _obstacle(problem, base, p, dtype)]
+        offer = f"possible up to {_WORLDS[-1]}: {', '.join(map(str, possible)) or 'none'}"
+        raise ProblemError(f"problem {problem.number} cannot run on {world} ranks: {reason}; {offer}")
+    return Binding(problem=problem, size=size, world=world, dtype=dtype, symbols=_symbols(problem, base, world, dtype))
+
+
+def shape_of(binding: Binding, item: Input | Output, rank: int) -> tuple[int, ...]:
+    """The shape of an argument or a result on one rank; a length that only the data decide is -1."""
+    formulas = item.elsewhere if rank and item.elsewhere is not None else item.shape
+    values = {**binding.symbols, "rank": rank, "data": -1}
+    return tuple(int(parse(formula).evaluate(values)) for formula in formulas)
+
+
+def figure(binding: Binding, formula: str, rank: int = 0) -> float:
+    """The value of one of the problem's formulas (bytes or operations) on one rank."""
+    return float(parse(formula).evaluate({**binding.symbols, "rank": rank}))
+
+
+def judge_job(binding: Binding, rank: int) -> dict[str, Any]:
+    """What one judge rank needs to draw the arguments and compare the results, as plain JSON data.
+
+    Arguments come in call order, without those that ``solution`` has a default for. Shapes are numbers; the formulas of
+    the draws stay text, since they need ``i``, ``rank``, ``trial`` and ``nonce``. In the shape of a result, -1 is a length
+    that only the data decide.
+    """
+    problem = binding.problem
+    limits = problem.tolerance
+    return {
+        "problem": problem.stem,
+        "rank": rank,
+        "world": binding.world,
+        "dtype": binding.dtype,
+        "symbols": dict(binding.symbols),
+        "compare": problem.compare,
+        "tolerance": {"rms": limits.rms[binding.dtype], "rel": limits.rel[binding.dtype]},
+        "scales": list(problem.scales),
+        "returns_input": problem.returns_input,
+        "inputs": [_argument(binding, item, rank) for item in problem.inputs if not item.default],
+        "outputs": [_result(binding, item, rank) for item in problem.outputs],
+    }
+
+
+def _argument(binding: Binding, item: Input, rank: int) -> dict[str, Any]:
+    return {
+        "name": item.name,
+        "kind": item.kind,
+        "shape": list(shape_of(binding, item, rank)),
+        "dtype": _dtype(binding, item),
+        "draw": dataclasses.asdict(item.draw),
+        "judged": dataclasses.asdict(item.judged or item.draw),
+        "canary": item.canary,
+        "mutates": item.mutates,
+        "scaled": item.scaled,
+        "value": item.draw.value,
+    }
+
+
+def _result(binding: Binding, item: Output, rank: int) -> dict[str, Any]:
+    return {"name": item.name, "shape": list(shape_of(binding, item, rank)), "dtype": _dtype(binding, item)}
+
+
+def _dtype(binding: Binding, item: Input | Output) -> str:
+    return binding.dtype if item.dtype == "dtype" else item.dtype
+
+
+def _base(problem: Problem, size: str) -> dict[str, int]:
+    if size in problem.sizes:
+        return dict(problem.sizes[size])
+    numbers = re.fullmatch(r"([1-9]\d{0,8})[xX]([1-9]\d{0,8})", size)
+    if not numbers:
+        raise ProblemError(
+            f"there is no size {size!r}{nearest(size, SIZES)}; use {', '.join(SIZES)} or MxN, for example 512x256"
+        )
+    if not {"M", "N"} <= problem.sizes["default"].keys():
+        raise ProblemError(f"the shapes of problem {problem.number} do not depend on M and N; use {', '.join(SIZES)}")
+    return {**problem.sizes["default"], "M": int(numbers[1]), "N": int(numbers[2])}
+
+
+def _symbols(problem: Problem, base: dict[str, int], world: int, dtype: str) -> dict[str, int | float]:
+    values: dict[str, int | float] = {"M": 1024, "N": 1024, **base, "P": world, "itemsize": ITEMSIZES[dtype]}
+    for name, formula in problem.symbols.items():
+        values[name] = parse(formula).evaluate(values)
+    return values
+
+
+def _obstacle(problem: Problem, base: dict[str, int], world: int, dtype: str) -> str:
+    try:
+        values = _symbols(problem, base, world, dtype)
+    except FormulaError as error:
+        return str(error)
+    unmet = [formula for formula in problem.requires if parse(formula).evaluate(values) != 0]
+    return " and ".join(f"{_filled(formula, values)} must be 0" for formula in unmet)
+
+
+def _filled(formula: str, values: Mapping[str, int | float]) -> str:
+    return re.sub(r"[A-Za-z_]\w*", lambda m: m[0] if m[0] == "P" else str(values.get(m[0], m[0])), formula)

@@ -1,0 +1,212 @@
+"""What ``problem.toml`` may hold: a table of readers per dataclass of :mod:`problems.model`, and the strict walk."""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any, TypeVar
+
+from problems.formula import parse
+from problems.model import Collective, Draw, Figures, Input, Output
+from problems.tolerance import ITEMSIZES
+from workbench.errors import FormulaError, ProblemError
+
+Reader = Callable[[Any], Any]
+Readers = Mapping[str, Reader]
+_T = TypeVar("_T")
+
+
+class _WrongTypeError(Exception):
+    """What a value should have been."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Place:
+    """A key of one file, for messages."""
+
+    path: Path
+    key: str = ""
+
+    def at(self, key: str | int) -> Place:
+        """The place one level deeper."""
+        step = f"[{key}]" if isinstance(key, int) else f".{key}" if self.key else key
+        return Place(self.path, self.key + str(step))
+
+    def error(self, text: str) -> ProblemError:
+        """An error that names the file and the key."""
+        return ProblemError(f"{self.path}: {self.key}: {text}" if self.key else f"{self.path}: {text}")
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """``; did you mean 'x'?`` or nothing."""
+    close = difflib.get_close_matches(name, list(known), n=1, cutoff=0.5)
+    return f"; did you mean {close[0]!r}?" if close else ""
+
+
+def read_table(table: Any, readers: Readers, required: Iterable[str], place: Place) -> dict[str, Any]:
+    """A table's values through their readers. Unknown keys, missing keys and wrong types raise ProblemError."""
+    if not isinstance(table, dict):
+        raise place.error("must be a table")
+    for key in table:
+        if key not in readers:
+            raise place.at(key).error(f"unknown key{nearest(key, readers)}; known: {', '.join(readers)}")
+    for key in required:
+        if key not in table:
+            raise place.error(f"key {key!r} is missing")
+    return {key: read_value(value, readers[key], place.at(key)) for key, value in table.items()}
+
+
+def read_value(value: Any, reader: Reader, place: Place) -> Any:
+    """One value through its reader."""
+    try:
+        return reader(value)
+    except _WrongTypeError as error:
+        raise place.error(f"must be {error}, not {value!r}") from None
+    except FormulaError as error:
+        raise place.error(str(error)) from None
+
+
+def read_record(kind: type[_T], table: Any, readers: Readers, place: Place) -> _T:
+    """A table as a dataclass; nested draws are read on the way. Fields without a default are required."""
+    assert dataclasses.is_dataclass(kind)
+    missing = dataclasses.MISSING
+    required = [f.name for f in dataclasses.fields(kind) if f.default is missing and f.default_factory is missing]
+    values = read_table(table, readers, required, place)
+    for name in ("draw", "judged"):
+        if name in values:
+            values[name] = read_record(Draw, values[name], DRAW, place.at(name))
+    return kind(**values)
+
+
+def _typed(kinds: tuple[type, ...], wanted: str) -> Reader:
+    def reader(value: Any) -> Any:
+        if not isinstance(value, kinds) or (isinstance(value, bool) and bool not in kinds):
+            raise _WrongTypeError(wanted)
+        return value
+
+    return reader
+
+
+def _choice(*known: str) -> Reader:
+    def reader(value: Any) -> str:
+        if value not in known:
+            hint = nearest(value, known) if isinstance(value, str) else ""
+            raise _WrongTypeError(f"one of {', '.join(known)}{hint}")
+        return str(value)
+
+    return reader
+
+
+def _each(item: Reader, wanted: str) -> Reader:
+    def reader(value: Any) -> tuple[Any, ...]:
+        if not isinstance(value, list):
+            raise _WrongTypeError(f"a list of {wanted}")
+        return tuple(item(part) for part in value)
+
+    return reader
+
+
+def _by_name(item: Reader, wanted: str) -> Reader:
+    def reader(value: Any) -> dict[str, Any]:
+        if not isinstance(value, dict):
+            raise _WrongTypeError(f"a table of {wanted}")
+        return {key: item(part) for key, part in value.items()}
+
+    return reader
+
+
+def _formula(value: Any) -> str:
+    if isinstance(value, bool) or not isinstance(value, (str, int, float)):
+        raise _WrongTypeError("a formula")
+    return parse(str(value)).text
+
+
+def _anything(value: Any) -> Any:
+    return value
+
+
+def _dimension(value: Any) -> str:
+    return "data" if value == "data" else _formula(value)
+
+
+_text = _typed((str,), "a string")
+_flag = _typed((bool,), "true or false")
+_whole = _typed((int,), "a whole number")
+_number = _typed((int, float), "a number")
+_run_dtype = _choice(*ITEMSIZES)
+_dtype = _choice(
+    "dtype", *ITEMSIZES, "int64", "int32", "int16", "int8", "uint8", "bool", "float8_e4m3fn", "float8_e5m2"
+)
+_formulas = _each(_formula, "formulas")
+_shape = _each(_dimension, "formulas")
+_texts = _each(_text, "strings")
+_numbers = _by_name(_number, "numbers")
+
+DRAW: Readers = {
+    "kind": _choice("normal", "uniform", "randint", "zeros", "formula", "value"),
+    "formula": _formula,
+    "low": _formula,
+    "high": _formula,
+    "scale": _formula,
+    "shared": _flag,
+    "only_rank": _whole,
+    "value": _anything,
+}
+INPUT: Readers = {
+    "name": _text,
+    "kind": _choice("tensor", "int", "float", "bool", "string", "list", "none", "group"),
+    "shape": _formulas,
+    "elsewhere": _formulas,
+    "dtype": _dtype,
+    "draw": _anything,
+    "judged": _anything,
+    "canary": _number,
+    "mutates": _choice("none", "may", "must"),
+    "scaled": _flag,
+    "default": _flag,
+    "note": _text,
+}
+OUTPUT: Readers = {"name": _text, "shape": _shape, "elsewhere": _shape, "dtype": _dtype}
+FIGURES: Readers = {
+    "needed_bytes": _formula,
+    "reference_bytes": _formula,
+    "flops": _formula,
+    "hbm_bytes": _formula,
+    "data_dependent": _flag,
+}
+COLLECTIVE: Readers = {
+    "op": _choice(
+        "all_reduce", "all_gather", "reduce_scatter", "all_to_all", "broadcast", "reduce", "gather", "scatter"
+    ),
+    "bytes": _formula,
+}
+TOLERANCE: Readers = {"rms": _numbers, "rel": _numbers}
+HEAD: Readers = {"number": _whole, "stem": _text, "title": _text, "group": _text, "parallelism": _texts}
+PROBLEM: Readers = {
+    **HEAD,
+    "origin": _text,
+    "statement": _text,
+    "algorithm": _text,
+    "notes": _text,
+    "dtypes": _each(_run_dtype, "dtype names"),
+    "compare": _choice("close", "exact", "topk", "set", "sorted"),
+    "requires": _formulas,
+    "scales": _each(_number, "numbers"),
+    "returns_input": _flag,
+    "collectives": _texts,
+    "symbols": _by_name(_formula, "formulas"),
+    "sizes": _by_name(_by_name(_whole, "whole numbers"), "sizes"),
+    "inputs": _each(_anything, "tables"),
+    "outputs": _each(_anything, "tables"),
+    "tolerance": _anything,
+    "figures": _anything,
+    "collective": _anything,
+}
+RECORDS: Mapping[str, tuple[type[Any], Readers]] = {
+    "inputs": (Input, INPUT),
+    "outputs": (Output, OUTPUT),
+    "figures": (Figures, FIGURES),
+    "collective": (Collective, COLLECTIVE),
+}

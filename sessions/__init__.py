@@ -1,0 +1,1 @@
+"""What must survive the program: attempts, unsaved text, and their export."""

@@ -1,0 +1,50 @@
+"""What the session store gives back: plain frozen data."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from workbench.events import Ratio, Status
+
+
+@dataclass(frozen=True, kw_only=True)
+class Attempt:
+    """One judged source version. Times are milliseconds, ``started`` is seconds since the epoch."""
+
+    id: int
+    sitting: str
+    """The run of pkwb that made it."""
+    number: int
+    """Counts from 1 within its sitting."""
+    problem: str
+    """The problem's stem."""
+    backend: str
+    path: str
+    digest: str
+    started: float
+    status: Status
+    reason: str
+    speedup: Ratio | None
+    candidate_ms: float | None
+    reference_ms: float | None
+    gbps: float | None
+    world: int
+    size: str
+    dtype: str
+    device: str
+    note: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sitting:
+    """One run of pkwb, summed up."""
+
+    name: str
+    problem: str
+    """The problem's stem."""
+    started: float
+    ended: float
+    attempts: int
+    ok: int
+    best: float | None
+    """Highest median speedup of its ok attempts."""

@@ -1,0 +1,140 @@
+"""Statistics of timed calls: what the user reads as time, skew, speedup and flags."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from workbench.judge import statistics
+
+NOISE = 0.05
+
+
+def _blocks(generator: np.random.Generator, drift: np.ndarray, ratio: float = 1.0, size: int = 25):
+    """Blocks in the order R C C R R C C R, each with its own drift; the reference takes ``ratio`` times as long."""
+    times = np.exp(drift)[:, None] * generator.lognormal(0, NOISE, (drift.size, size))
+    order = np.resize([0, 1, 1, 0], drift.size)
+    return list(times[order == 0] * ratio), list(times[order == 1])
+
+
+def _coverage(make_drift, truth: float, runs: int = 400, pairs: int = 4) -> float:
+    generator = np.random.default_rng(2026)
+    hits = 0
+    for seed in range(runs):
+        reference, candidate = _blocks(generator, make_drift(generator, 2 * pairs), truth)
+        interval = statistics.speedup(reference, candidate, seed)
+        hits += interval.low <= truth <= interval.high
+    return hits / runs
+
+
+DRIFTS = {
+    "none": lambda generator, count: np.zeros(count),
+    "steady": lambda generator, count: np.linspace(0, 0.2, count),
+    "by pair": lambda generator, count: np.repeat(generator.normal(0, 0.1, count // 2), 2),
+    "walk": lambda generator, count: np.cumsum(generator.normal(0, 0.03, count)),
+}
+
+
+@pytest.mark.parametrize("drift", DRIFTS, ids=list(DRIFTS))
+def test_equal_kernels_are_not_called_different(drift: str) -> None:
+    """The shown 95% interval covers 1 in at least 93 of 100 sittings, whatever the machine's clocks do."""
+    assert _coverage(DRIFTS[drift], 1.0) >= 0.93
+
+
+@pytest.mark.parametrize("truth", [1.05, 1.34, 2.0])
+def test_interval_covers_the_true_ratio(truth: float) -> None:
+    """The shown interval holds the true speedup of a faster kernel on a machine whose clocks wander."""
+    assert _coverage(DRIFTS["walk"], truth, runs=120) >= 0.93
+
+
+def test_interval_with_independent_block_drift() -> None:
+    """Even when every block runs at a speed of its own (3%), equal kernels are rarely called different."""
+    assert _coverage(lambda generator, count: generator.normal(0, 0.03, count), 1.0, pairs=4) >= 0.90
+
+
+def test_twice_as_fast_is_told_apart_and_narrow() -> None:
+    """A kernel twice as fast is shown near 2x, with an interval that leaves 1 out and is narrower than 10%."""
+    reference, candidate = _blocks(np.random.default_rng(1), np.zeros(8), 2.0)
+    ratio = statistics.speedup(reference, candidate, 1)
+    assert ratio.median == pytest.approx(2.0, rel=0.03)
+    assert ratio.differs
+    assert (ratio.high - ratio.low) / ratio.median < 0.10
+
+
+def test_interval_narrows_with_samples() -> None:
+    """More timed calls give a narrower interval: the live figure settles."""
+    generator = np.random.default_rng(3)
+    widths = []
+    for size in (5, 25, 100):
+        ratio = statistics.speedup(*_blocks(generator, np.zeros(8), size=size), seed=3)
+        widths.append(ratio.high - ratio.low)
+    assert widths == sorted(widths, reverse=True)
+
+
+def test_disagreeing_pairs_widen_the_interval() -> None:
+    """Pairs that contradict each other (0.8x and 1.25x) are never shown as a difference."""
+    block = np.linspace(0.99, 1.01, 25)
+    reference = [block * 1.25, block * 0.8, block * 1.25, block * 0.8]
+    assert not statistics.speedup(reference, [block] * 4, 1).differs
+
+
+def test_same_samples_same_interval() -> None:
+    """An attempt looked at again shows the very interval it had."""
+    reference, candidate = _blocks(np.random.default_rng(4), np.zeros(4))
+    assert statistics.speedup(reference, candidate, 9) == statistics.speedup(reference, candidate, 9)
+
+
+def test_speedup_from_the_first_calls_and_uneven_blocks() -> None:
+    """The first figure needs one call of either side; a block just begun does not spoil the finished ones."""
+    assert statistics.speedup([[3.0]], [[2.0]], 1).median == pytest.approx(1.5)
+    ratio = statistics.speedup([[2.0] * 25, [2.0] * 25, [2.0]], [[1.0] * 25, [1.0] * 25, [50.0]], 1)
+    assert ratio.median == pytest.approx(2.0)
+    assert statistics.speedup([[2.0] * 5, [9.0] * 5], [[1.0] * 5], 1).median == pytest.approx(2.0)
+
+
+@pytest.mark.parametrize(("reference", "candidate"), [([], []), ([[1.0]], []), ([[1.0]], [[]])])
+def test_speedup_without_calls_is_refused(reference: list, candidate: list) -> None:
+    """No figure is made up where one side was never timed."""
+    with pytest.raises(ValueError, match="at least one timed call"):
+        statistics.speedup(reference, candidate, 1)
+
+
+def test_call_takes_as_long_as_its_slowest_rank() -> None:
+    """Slowness that moves from rank to rank is not averaged away."""
+    assert statistics.over_ranks([[1, 5, 1], [5, 1, 1]]).tolist() == [5, 5, 1]
+    assert statistics.rank_medians([[1, 5, 1], [5, 1, 1]]) == (1.0, 1.0)
+
+
+def test_spread_by_hand() -> None:
+    """Median and percentiles of 0..10 are 5, 1 and 9."""
+    figures = statistics.spread(range(11))
+    assert (figures.median, figures.p10, figures.p90) == (5.0, 1.0, 9.0)
+
+
+def test_skew_by_hand() -> None:
+    """A rank that needs 4 ms where another needs 3 ms is 25% skew; one rank alone has none."""
+    assert statistics.skew([[3, 3, 3], [4, 4, 4]]) == pytest.approx(0.25)
+    assert statistics.skew([[3, 4, 5]]) == 0.0
+
+
+@pytest.mark.parametrize(
+    ("matrix", "expected"),
+    [
+        ([[1.0] * 40, [1.0] * 40], ()),
+        ([[1.0] * 10, [1.0] * 10], ("few-samples",)),
+        ([[1.0, 1.5] * 20], ("noisy",)),
+        ([[1.0] * 40, [1.3] * 40], ("skewed",)),
+    ],
+    ids=["clean", "few", "noisy", "skewed"],
+)
+def test_flags(matrix: list, expected: tuple[str, ...]) -> None:
+    """Doubtful timings carry a word that says why."""
+    assert statistics.flags(matrix) == expected
+
+
+def test_empty_matrix_is_refused() -> None:
+    """No calls give an error, not a figure."""
+    with pytest.raises(ValueError, match="not empty"):
+        statistics.over_ranks(np.empty((2, 0)))
+    with pytest.raises(ValueError, match="no timed calls"):
+        statistics.spread([])

@@ -1,0 +1,121 @@
+"""The whole app on a stage: a scripted runner instead of ranks, a working file and state folder of its own."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from textual.pilot import Pilot
+
+from tests.widgets.script import REFERENCE, make_problem, make_target
+from workbench.app import Workbench
+from workbench.config import Settings, UiSettings, WatchSettings
+from workbench.events import Event, EventStream, Origin, RanksReady, SourceSeen, Verdict
+from workbench.target import Source, Target
+
+TEXT = REFERENCE
+Maker = Callable[[Target, Settings, EventStream], Any]
+
+
+@dataclass
+class ScriptedRunner:
+    """Stands for the engine: remembers what it is given and ends an attempt when told to."""
+
+    target: Target
+    settings: Settings
+    stream: EventStream
+    given: list[tuple[Source, Origin]] = field(default_factory=list)
+    running: int = 0
+    closed: bool = False
+
+    @property
+    def busy(self) -> bool:
+        return self.running > 0
+
+    async def start(self) -> None:
+        self.stream.emit(RanksReady(world=2, device="cpu", backend="gloo", startup_ms=1.0, torch="2"))
+
+    def submit(self, source: Source, origin: Origin) -> int:
+        self.given.append((source, origin))
+        self.running = len(self.given)
+        path = str(source.path)
+        self.emit(SourceSeen(attempt=self.running, path=path, digest=source.digest, changed=True, origin=origin))
+        return self.running
+
+    def emit(self, event: Event) -> None:
+        self.stream.emit(event)
+
+    def end(self, status: Any = "ok", reason: str = "") -> None:
+        number, self.running = self.running, 0
+        stem = self.target.problem.stem
+        self.emit(Verdict(attempt=number, status=status, problem=stem, reason=reason, ranks=()))
+
+    def cancel(self) -> None:
+        self.end("cancelled", "cancelled")
+
+    async def close(self) -> None:
+        self.closed = True
+
+
+@dataclass
+class Stage:
+    """What a test needs at hand."""
+
+    app: Workbench
+    pilot: Pilot[int]
+    runner: ScriptedRunner
+    path: Path
+
+    @property
+    def text(self) -> str:
+        return self.app.editor_pane.editor.text
+
+    async def until(self, condition: Callable[[], object], seconds: float = 10.0) -> None:
+        """Wait until something has become true."""
+        for _ in range(int(seconds / 0.02)):
+            await self.pilot.pause(0.02)
+            if condition():
+                return
+        raise AssertionError("did not happen in time")
+
+    def messages(self) -> str:
+        """All messages that are on screen."""
+        return "\n".join(note.message for note in self.app._notifications)
+
+
+def settings(**ui: Any) -> Settings:
+    """Settings for the stage: quick polling-free watch, no telemetry."""
+    return Settings(ui=dataclasses.replace(UiSettings(telemetry=0.0), **ui), watch=WatchSettings())
+
+
+@asynccontextmanager
+async def stage(folder: Path, *, size: tuple[int, int] = (160, 48), text: str = TEXT, ready: bool = True, **ui: Any):  # type: ignore[no-untyped-def]
+    """The running app on a file in ``folder``."""
+    path = folder / "solutions_pytorch" / "1_allreduce_pytorch.py"
+    path.parent.mkdir(exist_ok=True)
+    if not path.exists():
+        path.write_text(text)
+    target = dataclasses.replace(make_target(folder), path=path)
+    make_problem(folder)
+    runners: list[ScriptedRunner] = []
+
+    def make(*args: Any) -> ScriptedRunner:
+        runners.append(ScriptedRunner(*args))
+        return runners[-1]
+
+    chosen = settings(**ui)
+    app = Workbench(target, chosen, path.read_text(), EventStream(), make)
+    async with app.run_test(size=size) as pilot:
+        place = Stage(app, pilot, ScriptedRunner(target, chosen, app.stream), path)
+        if ready:
+            await place.until(lambda: runners and runners[-1].given)
+        if runners:
+            place.runner = runners[-1]
+        yield place
+
+
+Script = Callable[[Stage], Awaitable[None]]

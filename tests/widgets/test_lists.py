@@ -1,0 +1,133 @@
+"""The panes with lists to choose from: diagnostics and history."""
+
+from __future__ import annotations
+
+import pytest
+
+from sessions.model import Attempt
+from tests.widgets import script
+from tests.widgets.host import NARROW, SIZES, Host, visible
+from widgets.diagnostics import DiagnosticsPane
+from widgets.history import HistoryPane
+from workbench.events import Status
+
+
+def attempt(number: int, status: Status = "ok", speedup: float | None = 1.0) -> Attempt:
+    """An attempt as the store gives it back; its id is its number plus 100."""
+    return Attempt(
+        id=number + 100,
+        sitting="now",
+        number=number,
+        problem="1_allreduce",
+        backend="pytorch",
+        path=script.PATH,
+        digest="0" * 64,
+        started=script.saved(number),
+        status=status,
+        reason="" if status == "ok" else "rank 1 is wrong",
+        speedup=script.ratio(speedup) if speedup else None,
+        candidate_ms=0.21,
+        reference_ms=0.28,
+        gbps=2.12,
+        world=2,
+        size="default",
+        dtype="bfloat16",
+        device="cpu",
+        note="",
+    )
+
+
+@pytest.mark.parametrize("size", SIZES)
+async def test_diagnostics_name_place_and_rank(size: tuple[int, int]) -> None:
+    """A diagnostic reads severity, line and column, message, rank; enter jumps there."""
+    pane = DiagnosticsPane()
+    app = Host(pane)
+    async with app.run_test(size=size) as pilot:
+        pane.show_view(script.show(script.crash_run()))
+        await pilot.pause()
+        assert "error" in visible(pane)
+        assert "12:5" in visible(pane)
+        assert "ValueError" in visible(pane)
+        assert "(rank 1)" in pane.lines.texts[0]
+        await pilot.press("enter")
+
+        assert app.said == [(12, 5)]
+
+
+async def test_diagnostics_of_the_next_attempt_replace_the_old() -> None:
+    """A new attempt starts with an empty list."""
+    pane = DiagnosticsPane()
+    async with Host(pane).run_test(size=NARROW) as pilot:
+        view = script.show(script.build_error_run(1))
+        pane.show_view(view)
+        await pilot.pause()
+        assert "7:13" in visible(pane)
+        pane.show_view(script.show(script.loaded(2), view))
+        await pilot.pause()
+
+        assert visible(pane) == "no errors or warnings"
+
+
+async def test_message_of_several_lines_is_one_line() -> None:
+    """A message with line breaks, brackets or escape sequences stays one line of plain text."""
+    pane = DiagnosticsPane()
+    async with Host(pane).run_test(size=(100, 10)) as pilot:
+        first, *rest = script.crash_run()
+        bad = script.judged(1, 0, 0)
+        diagnostic = next(event for event in rest if type(event).__name__ == "Diagnostic")
+        odd = type(diagnostic)(**{**vars(diagnostic), "message": "[red]a\n  b\x1b[0m"})
+        pane.show_view(script.show([first, bad, odd]))
+        await pilot.pause()
+
+        assert "[red]a b" in visible(pane)
+
+
+@pytest.mark.parametrize("size", SIZES)
+async def test_history_is_newest_first_with_the_best_marked(size: tuple[int, int]) -> None:
+    """Attempts stand newest first; the fastest good one has a star, a faster wrong one has not."""
+    pane = HistoryPane()
+    async with Host(pane).run_test(size=size) as pilot:
+        pane.show_attempts([attempt(1, speedup=1.2), attempt(2, speedup=1.5), attempt(3, "wrong", 9.0)])
+        await pilot.pause()
+        rows = visible(pane).splitlines()
+
+        assert [row.split()[0] for row in rows] == ["#3", "#2", "#1"]
+        assert ["*" in row for row in rows] == [False, True, False]
+        assert "✗ wrong" in rows[0]
+        assert "1.50x *" in rows[1]
+
+
+async def test_history_enter_shows_the_attempt() -> None:
+    """Enter on a row asks for that attempt by its id."""
+    pane = HistoryPane()
+    app = Host(pane)
+    async with app.run_test(size=NARROW) as pilot:
+        pane.show_attempts([attempt(number) for number in range(1, 4)])
+        await pilot.press("j", "enter", "G", "enter")
+
+        assert app.said == [102, 101]
+
+
+async def test_history_cursor_stays_on_its_attempt() -> None:
+    """A new attempt above does not move the cursor off the one that is looked at."""
+    pane = HistoryPane()
+    app = Host(pane)
+    async with app.run_test(size=NARROW) as pilot:
+        pane.show_attempts([attempt(number) for number in range(1, 4)])
+        await pilot.press("j")
+        pane.show_attempts([attempt(number) for number in range(1, 6)])
+        await pilot.press("enter")
+
+        assert app.said == [102]
+
+
+async def test_empty_history() -> None:
+    """Without attempts the pane says so, and enter does nothing."""
+    pane = HistoryPane()
+    app = Host(pane)
+    async with app.run_test(size=NARROW) as pilot:
+        pane.show_attempts([])
+        await pilot.press("enter", "j", "G")
+
+        assert visible(pane) == "no attempts yet"
+        assert app.said == []

@@ -1,0 +1,79 @@
+"""The speed pane: speedup, times, bandwidth, earlier attempts."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.widgets import script
+from tests.widgets.host import NARROW, SIZES, Host, flowing
+from widgets.speed import SpeedPane
+from widgets.state import RunView
+
+
+async def read(view: RunView, size: tuple[int, int] = NARROW) -> str:
+    """What the pane says of a view."""
+    pane = SpeedPane(script.make_target())
+    async with Host(pane).run_test(size=size) as pilot:
+        pane.show_view(view)
+        await pilot.pause()
+        assert all(len(line) <= size[0] for line in pane.lines.texts)
+        return flowing(pane)
+
+
+@pytest.mark.parametrize("size", SIZES)
+async def test_good_run(size: tuple[int, int]) -> None:
+    """After a good run the speedup stands with its interval, times with percentiles, bandwidth with its peak."""
+    text = await read(script.show(script.good_run()), size)
+
+    assert "speedup 1.34x [1.31, 1.37]" in text
+    assert "candidate 209 us [199, 219]" in text
+    assert "bandwidth 2.12 of 4.50 GB/s 47%" in text
+    assert "needed 2.10 MB, reference 2.10 MB" in text
+    assert "CPU figures" in text
+    assert "1.34x (#1) this one" in text
+
+
+async def test_no_difference() -> None:
+    """An interval that covers 1 is said to be no difference."""
+    text = await read(script.show(script.good_run(speedup=1.01)))
+
+    assert "1.01x [0.99, 1.03] no difference" in text
+
+
+async def test_live_samples() -> None:
+    """While samples are taken their count and the flags are shown."""
+    text = await read(script.show(script.timing_run(1, 12)))
+
+    assert "timing 12/100" in text
+    assert "! few-samples" in text
+
+
+async def test_last_good_speed_stays() -> None:
+    """While the next attempt runs, or when it was wrong, the last good figures stay and say whose they are."""
+    running = await read(script.show([*script.good_run(1), *script.loaded(2)]))
+    wrong = await read(script.show([*script.good_run(1), *script.wrong_run(2)]))
+
+    assert "1.34x [1.31, 1.37] (dimmed: last good, #1)" in running
+    assert "(dimmed: last good, #1)" in wrong
+
+
+async def test_best_and_before() -> None:
+    """A slower attempt shows the best so far and the change against the good one before it."""
+    text = await read(script.show([*script.good_run(1, speedup=1.5), *script.good_run(2, speedup=1.2)]))
+
+    assert "best 1.50x (#1)" in text
+    assert "before 1.50x (#1) -20.0%" in text
+    assert "attempts █▁" in text
+
+
+async def test_change_within_the_intervals() -> None:
+    """A change smaller than the intervals is said to be within them."""
+    text = await read(script.show([*script.good_run(1, speedup=1.2), *script.good_run(2, speedup=1.21)]))
+
+    assert "+0.8% (within the intervals)" in text
+
+
+async def test_nothing_timed_yet() -> None:
+    """Before anything has been timed the pane says so."""
+    assert await read(RunView()) == "no speedup yet"
+    assert await read(script.show(script.loaded())) == "not timed yet"

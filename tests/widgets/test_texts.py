@@ -1,0 +1,187 @@
+"""The panes that are read: problem, reference, topology, and the keys that all panes share."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.widgets import script
+from tests.widgets.host import NARROW, SIZES, WIDE, Host, flowing, visible, watch_paint
+from widgets.problem import ProblemPane
+from widgets.reference import ReferencePane
+from widgets.topology import TopologyPane
+from workbench.events import Telemetry
+
+
+@pytest.mark.parametrize("size", SIZES)
+async def test_problem(size: tuple[int, int]) -> None:
+    """The problem reads: statement, shapes as symbols and numbers, tolerance in words, bytes to move."""
+    pane = ProblemPane(script.make_target())
+    async with Host(pane).run_test(size=size) as pilot:
+        await pilot.pause()
+        text = flowing(pane)
+
+        assert "1  All-reduce" in visible(pane)
+        assert "Every rank must return the sum of all of them." in text
+        assert "tensor (M, N) = (1 024, 1 024) bfloat16" in text
+        assert "2.0e-2 of the root mean square of the reference" in text
+        assert "needed 2.10 MB over links" in text
+        assert "all_reduce of 2.10 MB" in text
+        assert all(len(line) <= size[0] for line in pane.lines.texts)
+
+
+async def test_problem_tells_ranks_apart() -> None:
+    """Where ranks return different shapes, each shape stands with its ranks."""
+    target = script.make_target(world=3)
+    output = dataclasses.replace(target.problem.outputs[0], shape=("P", "M"), elsewhere=())
+    problem = dataclasses.replace(target.problem, outputs=(output,))
+    binding = dataclasses.replace(target.binding, problem=problem)
+    pane = ProblemPane(dataclasses.replace(target, problem=problem, binding=binding))
+    async with Host(pane).run_test(size=WIDE) as pilot:
+        await pilot.pause()
+
+        assert "(P, M) on rank 0, () on the others = (3, 1 024) on rank 0, () on rank 1, 2 bfloat16" in flowing(pane)
+
+
+async def test_problem_is_wrapped_anew_when_resized() -> None:
+    """After a resize the text is wrapped to the new width."""
+    pane = ProblemPane(script.make_target())
+    async with Host(pane).run_test(size=WIDE) as pilot:
+        await pilot.pause()
+        before = len(pane.lines.texts)
+        await pilot.resize_terminal(*NARROW)
+        await pilot.pause()
+
+        assert len(pane.lines.texts) > before
+        assert max(map(len, pane.lines.texts)) <= NARROW[0]
+
+
+async def test_reference_has_line_numbers(tmp_path: Path) -> None:
+    """The reference's code stands with its line numbers."""
+    pane = ReferencePane(script.make_target(tmp_path))
+    async with Host(pane).run_test(size=WIDE) as pilot:
+        await pilot.pause()
+
+        assert " 3  import torch" in visible(pane)
+        assert "10      dist.all_reduce(result, op=dist.ReduceOp.SUM)" in visible(pane)
+
+
+async def test_reference_is_copied_without_numbers(tmp_path: Path) -> None:
+    """y copies the code as it is in the file."""
+    pane = ReferencePane(script.make_target(tmp_path))
+    app = Host(pane)
+    async with app.run_test(size=WIDE) as pilot:
+        await pilot.pause()
+        await pilot.press("y")
+
+        assert app.said == [script.REFERENCE]
+
+
+async def test_missing_reference_is_said() -> None:
+    """A reference that cannot be read is said in the pane, which goes on."""
+    pane = ReferencePane(script.make_target(Path("/nowhere")))
+    async with Host(pane).run_test(size=WIDE) as pilot:
+        await pilot.pause()
+
+        assert "the reference cannot be read" in visible(pane)
+
+
+async def test_long_lines_can_be_scrolled_aside(tmp_path: Path) -> None:
+    """l brings the right part of a long line into sight, h goes back."""
+    pane = ReferencePane(script.make_target(tmp_path))
+    async with Host(pane).run_test(size=NARROW) as pilot:
+        await pilot.pause()
+        assert "ReduceOp.SUM" not in visible(pane)
+        await pilot.press("l", "l")
+        assert "ReduceOp.SUM" in visible(pane)
+        await pilot.press("h", "h", "h")
+        assert " 1  " in visible(pane)
+
+
+async def test_search_ignores_case_until_capitals_are_typed(tmp_path: Path) -> None:
+    """Small letters find both cases; a capital letter finds itself alone; what is not there is said."""
+    pane = ReferencePane(script.make_target(tmp_path))
+    async with Host(pane).run_test(size=WIDE) as pilot:
+        await pilot.pause()
+        await pilot.press("slash", *"reduceop", "enter")
+        assert str(pane.query_one("#place").render()).strip() == "1 of 1"
+        await pilot.press("escape", "slash", *"Reduceop", "enter")
+        assert str(pane.query_one("#place").render()).strip() == "not found"
+        await pilot.press("escape")
+        assert not pane.searching
+
+
+async def test_moving_keys(tmp_path: Path) -> None:
+    """G goes to the end, g to the start, ctrl+d and ctrl+u half a page, j and k a line."""
+    pane = ReferencePane(script.make_target(tmp_path))
+    async with Host(pane).run_test(size=(60, 4)) as pilot:
+        await pilot.pause()
+        tops = []
+        for key in ("j", "ctrl+d", "k", "G", "ctrl+u", "g"):
+            await pilot.press(key)
+            tops.append(int(visible(pane).split()[0]))
+
+        assert tops == [2, 4, 3, 8, 6, 1]
+
+
+async def test_text_is_not_moved_by_letters_typed_into_the_search(tmp_path: Path) -> None:
+    """While a search is typed, letters are text and not keys."""
+    pane = ReferencePane(script.make_target(tmp_path))
+    async with Host(pane).run_test(size=(60, 6)) as pilot:
+        await pilot.pause()
+        await pilot.press("slash", *"jjGn")
+
+        assert visible(pane).startswith(" 1  ")
+        assert pane.query_one("Input").has_focus
+
+
+def drawing(world: int, device: str) -> Callable[[int], list[str]]:
+    """A drawing that names what it was asked for."""
+    return lambda width: [f"{world} {device} ranks", "-" * width]
+
+
+@pytest.mark.parametrize("size", SIZES)
+async def test_topology_is_drawn_to_the_width(size: tuple[int, int]) -> None:
+    """The topology is drawn at the pane's width, with the load of the machine above it."""
+    pane = TopologyPane(script.make_target(), drawing)
+    async with Host(pane).run_test(size=size) as pilot:
+        await pane.workers.wait_for_complete()
+        pane.show_view(script.show([script.telemetry()]))
+        await pilot.pause()
+
+        assert "2 cpu ranks" in visible(pane)
+        assert "cpu 12% load 0.4 memory 3.00 GiB of 8.00 GiB" in flowing(pane)
+        assert all(len(line) <= size[0] for line in pane.lines.texts)
+
+
+async def test_topology_that_fails_is_said() -> None:
+    """A machine that cannot be looked at is said in the pane, which goes on."""
+
+    def broken(world: int, device: str) -> Callable[[int], list[str]]:
+        raise OSError("no /sys here")
+
+    pane = TopologyPane(script.make_target(), broken)
+    async with Host(pane).run_test(size=WIDE) as pilot:
+        await pane.workers.wait_for_complete()
+        await pilot.pause()
+
+        assert "the topology could not be found out: no /sys here" in visible(pane)
+
+
+async def test_same_load_paints_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A load that reads the same as before repaints nothing."""
+    pane = TopologyPane(script.make_target(), drawing)
+    async with Host(pane).run_test(size=WIDE) as pilot:
+        await pane.workers.wait_for_complete()
+        pane.show_view(script.show([script.telemetry(12.0)]))
+        await pilot.pause()
+        painted = watch_paint(pane, monkeypatch)
+        again: Telemetry = script.telemetry(12.2)
+        pane.show_view(script.show([again]))
+        assert painted == []
+        pane.show_view(script.show([script.telemetry(55.0)]))
+
+        assert painted == [0]

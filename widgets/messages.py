@@ -1,0 +1,37 @@
+"""What panes say to the app. Panes never act on the flow themselves."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from textual.message import Message
+
+
+@dataclass
+class JumpTo(Message):
+    """Move the editor's cursor there; line and column count from 1, 0 = unknown."""
+
+    line: int
+    column: int = 0
+
+
+@dataclass
+class AttemptChosen(Message):
+    """Show this attempt; ``attempt_id`` is its id in the session store."""
+
+    attempt_id: int
+
+
+@dataclass
+class RankChosen(Message):
+    """Show the output of this rank alone; None = of all ranks."""
+
+    rank: int | None
+
+
+@dataclass
+class CopyRequested(Message):
+    """Put this text on the clipboard and tell the user; ``what`` names it, for example "3 lines"."""
+
+    text: str
+    what: str

@@ -1,0 +1,81 @@
+"""The reference's code, highlighted."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from pygments.token import Token  # type: ignore[import-untyped]
+from textual.content import Content
+from textual.highlight import HighlightTheme, TokenType, highlight
+
+from widgets.reading import KEYS_HELP, ReadingPane
+from widgets.state import RunView
+from workbench.target import Target
+
+_HIGHLIGHT_LINES = 5000
+
+
+class CodeTheme(HighlightTheme):
+    """Few colours, all of them the theme's own, so that they also hold in a terminal's sixteen."""
+
+    STYLES: dict[TokenType, str] = {
+        Token.Comment: "dim italic",
+        Token.Keyword: "bold $text-accent",
+        Token.Keyword.Constant: "$text-warning",
+        Token.Literal.Number: "$text-warning",
+        Token.Literal.String: "$text-success",
+        Token.Literal.String.Doc: "$text-success italic",
+        Token.Name.Builtin: "$text-primary",
+        Token.Name.Class: "bold",
+        Token.Name.Decorator: "$text-accent",
+        Token.Name.Function: "bold",
+        Token.Operator.Word: "bold $text-accent",
+    }
+
+
+class ReferencePane(ReadingPane):
+    """The code that a solution must match, with line numbers."""
+
+    HELP = f"""
+### Reference
+
+The code whose results a solution must match, and whose time it is compared with.
+{KEYS_HELP}"""
+
+    def __init__(self, target: Target) -> None:
+        super().__init__()
+        self._path = target.problem.reference_path
+        self._text: str | None = None
+        self._code: list[Content] = []
+
+    def on_mount(self) -> None:
+        """The code does not change with the runs."""
+        self._text, self._code = _read(self._path)
+        self.relayout()
+
+    def show_view(self, view: RunView) -> None:
+        """Runs change nothing here."""
+
+    def build(self, width: int) -> list[Content]:
+        """Numbered lines."""
+        digits = len(str(len(self._code)))
+        return [
+            Content.styled(f"{number:>{digits}}  ", "dim") + line if self._text is not None else line
+            for number, line in enumerate(self._code, 1)
+        ]
+
+    def copied(self) -> tuple[str, str]:
+        """The code as it is in the file, without the numbers."""
+        return self._text or "", "the reference"
+
+
+def _read(path: Path) -> tuple[str | None, list[Content]]:
+    """The text and its highlighted lines; no text and a sentence where it cannot be read."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        return None, [Content(f"the reference cannot be read: {error}")]
+    shown = text.expandtabs(4).rstrip("\n")
+    short = shown.count("\n") < _HIGHLIGHT_LINES
+    content = highlight(shown, language="python", theme=CodeTheme) if short else Content(shown)
+    return text, content.split("\n", allow_blank=True)

@@ -1,0 +1,1 @@
+"""Screens that cover the panes for a moment: questions, help, an earlier attempt. Imported when first shown."""

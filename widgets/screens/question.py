@@ -1,0 +1,101 @@
+"""A question with a few answers, each with its key; optionally with a diff to decide on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from textual import events
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical, VerticalScroll
+from textual.content import Content
+from textual.screen import ModalScreen
+from textual.widget import Widget
+from textual.widgets import Static
+
+
+@dataclass(frozen=True)
+class Answer:
+    """One answer: the key that gives it, its id, its words."""
+
+    key: str
+    id: str
+    words: str
+
+
+@dataclass(frozen=True)
+class Difference:
+    """Two texts to compare, with their names."""
+
+    before: str
+    after: str
+    before_name: str
+    after_name: str
+
+
+class Question(ModalScreen[str]):
+    """Ends with the id of the answer given; escape gives the last one, which must be the harmless one."""
+
+    BINDINGS: list[BindingType] = [
+        Binding("escape", "harmless", "Back", id="question_back"),
+        Binding("down,j", "scroll(1)", "Down", id="question_down", show=False),
+        Binding("up,k", "scroll(-1)", "Up", id="question_up", show=False),
+    ]
+
+    def __init__(self, title: str, text: str, answers: list[Answer], difference: Difference | None = None) -> None:
+        super().__init__()
+        self._title = title
+        self._text = text
+        self._answers = answers
+        self._difference = difference
+
+    def compose(self) -> ComposeResult:
+        """Text, the diff if any, the answers."""
+        with Vertical(classes="dialog -tall" if self._difference else "dialog") as box:
+            box.border_title = Content(self._title)
+            yield Static(Content(self._text), id="question-text")
+            if self._difference is not None:
+                with VerticalScroll(classes="body", id="question-diff"):
+                    yield diff_view(self._difference)
+            yield Static(self._choices(), classes="choices")
+
+    def _choices(self) -> Content:
+        parts = []
+        for answer in self._answers:
+            link = f"@click=screen.answer('{answer.id}')"
+            parts.append(
+                Content.from_markup(f"[{link}][bold reverse] $key [/] $words[/]   ", key=answer.key, words=answer.words)
+            )
+        return Content("").join(parts)
+
+    def on_key(self, event: events.Key) -> None:
+        """Give the answer whose key was pressed."""
+        for answer in self._answers:
+            if event.key == answer.key:
+                event.stop()
+                self.dismiss(answer.id)
+                return
+
+    def action_answer(self, answer: str) -> None:
+        """Give an answer by its id."""
+        self.dismiss(answer)
+
+    def action_harmless(self) -> None:
+        """Give the last answer."""
+        self.dismiss(self._answers[-1].id)
+
+    def action_scroll(self, step: int) -> None:
+        """Scroll the diff."""
+        for scroll in self.query("#question-diff"):
+            scroll.scroll_relative(y=3 * step, animate=False)
+
+
+def diff_view(difference: Difference) -> Widget:
+    """The two texts compared, side by side where the screen is wide enough."""
+    from textual_diff_view import DiffView
+
+    view = DiffView(difference.before_name, difference.after_name, difference.before, difference.after)
+    view.set_reactive(DiffView.split, False)
+    view.auto_split = True
+    view.annotations = True
+    return view

@@ -1,0 +1,82 @@
+"""How the ranks are placed and linked, drawn, with the machine's load."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+from textual.content import Content
+
+from widgets import format as fmt
+from widgets.layout import wrapped
+from widgets.plain import plain
+from widgets.reading import KEYS_HELP, ReadingPane
+from widgets.state import RunView
+from workbench.events import Telemetry
+from workbench.target import Target
+
+Drawing = Callable[[int], list[str]]
+"""The lines of a topology at a width in cells."""
+
+
+class TopologyPane(ReadingPane):
+    """The drawing is made once the machine has been looked at, which may take a while."""
+
+    HELP = f"""
+### Topology
+
+Where each rank runs and what links it to the others; rates are one-way, GB/s with GB = 1e9 bytes.
+The first line is the load of the machine, looked at only while nothing is timed.
+{KEYS_HELP}"""
+
+    def __init__(self, target: Target, detect: Callable[[int, str], Drawing] | None = None) -> None:
+        super().__init__()
+        self._target = target
+        self._detect = detect or _drawing
+        self._drawing: Drawing | None = None
+        self._failure = ""
+        self._telemetry: Telemetry | None = None
+        self._live = ""
+
+    def on_mount(self) -> None:
+        """Look at the machine without making anybody wait."""
+        self.relayout()
+        self.run_worker(self._look(), group="topology", exclusive=True, exit_on_error=False)
+
+    def show_view(self, view: RunView) -> None:
+        """Only the load changes."""
+        if view.telemetry is not self._telemetry:
+            self._telemetry = view.telemetry
+            live = _load(view.telemetry) if view.telemetry else ""
+            if live != self._live:
+                self._live = live
+                self.relayout()
+
+    def build(self, width: int) -> list[Content]:
+        """The load, then the drawing."""
+        live = Content.styled(self._live or "load of the machine: not measured yet", "dim")
+        if self._failure:
+            return [*wrapped(live, width), Content(), *wrapped(self._failure, width)]
+        if self._drawing is None:
+            return [*wrapped(live, width), Content(), Content.styled("looking at the machine ...", "dim")]
+        return [*wrapped(live, width), Content(), *(Content(line) for line in self._drawing(width))]
+
+    async def _look(self) -> None:
+        try:
+            self._drawing = await asyncio.to_thread(self._detect, self._target.world, self._target.device)
+        except Exception as error:
+            self._failure = f"the topology could not be found out: {plain(str(error)) or type(error).__name__}"
+        self.relayout()
+
+
+def _drawing(world: int, device: str) -> Drawing:
+    from workbench.topology.detect import detect
+    from workbench.topology.draw import draw
+
+    topology = detect(world, device)
+    return lambda width: draw(topology, max(30, width))
+
+
+def _load(now: Telemetry) -> str:
+    memory = f"{fmt.memory(now.memory_used_bytes)} of {fmt.memory(now.memory_total_bytes)}"
+    return f"cpu {now.cpu_percent:.0f}%  load {now.load:.1f}  memory {memory}"

@@ -1,0 +1,140 @@
+"""The verdict, and the matrix of ranks: status, largest error, time, first bad index."""
+
+from __future__ import annotations
+
+from textual.content import Content
+
+from widgets import format as fmt
+from widgets.attempt import AttemptView, RankRow
+from widgets.layout import cells, wrapped
+from widgets.messages import RankChosen
+from widgets.plain import plain
+from widgets.reading import KEYS_HELP, ReadingPane
+from widgets.state import RunView, Shown
+from widgets.words import STATUS, status_text
+from workbench.target import Target
+
+_WIDE = 60
+"""Cells from which on there is room for the relative error and its share of the tolerance."""
+_REASON_LINES = 12
+
+
+class VerdictPane(ReadingPane):
+    """One line for the attempt, one for each rank, then what went wrong where."""
+
+    HELP = f"""
+### Verdict
+
+One row a rank: **status**, **max err** (largest absolute error over all trials), **ms** (time of a call), **at** (first
+bad index). With more room also the largest relative error and the error's share of the tolerance (at most 1 is right).
+Dimmed rows belong to the last good attempt and stay until this one has been judged.
+
+`enter` or a click shows the output of that rank alone.
+{KEYS_HELP}"""
+
+    def __init__(self, target: Target) -> None:
+        super().__init__()
+        self._world = target.world
+        self._view = RunView()
+        self._rows = range(0)
+
+    def show_view(self, view: RunView) -> None:
+        """Show another view."""
+        if view.current is not self._view.current or view.good is not self._view.good:
+            self._view = view
+            self.relayout()
+
+    def build(self, width: int) -> list[Content]:
+        """Headline, matrix, details."""
+        rows = self._view.rows(self._world)
+        top = [*_headline(self._view, width), _header(width)]
+        self._rows = range(len(top), len(top) + len(rows))
+        table = [_row(one, width, self._view.busy) for one in rows]
+        return [*top, *table, *_remark(self._view, rows, width), *_details(self._view.current, width)]
+
+    def choices(self) -> range:
+        """The ranks' rows."""
+        return self._rows
+
+    def chosen(self, line: int) -> None:
+        """Show that rank's output."""
+        self.post_message(RankChosen(line - self._rows.start))
+
+
+def _headline(view: RunView, width: int) -> list[Content]:
+    current = view.current
+    if not current.number:
+        return [Content.styled("save the file to run it", "dim")]
+    if view.status is None:
+        return [Content(f"#{current.number} running")]
+    look = STATUS[view.status]
+    return wrapped(Content.styled(f"{look.sign} {_summary(view)}", f"bold {look.style}"), width, indent=2)
+
+
+def _summary(view: RunView) -> str:
+    """The headline's words: ``ok, 5 of 5 trials`` or ``wrong on rank 1: out[3, 17] expected 0.5 got 0``."""
+    current, status = view.current, view.status
+    passed, trials = current.trials
+    if status == "ok":
+        return f"ok{'' if passed == trials else ' so far'}, {passed} of {trials} trials" if trials else "ok"
+    bad = [row for row in current.ranks if row.status == status]
+    where = f" on rank {', '.join(str(row.rank) for row in bad)}" if bad and len(bad) < 9 else ""
+    first = _found(bad[0]) if status == "wrong" and bad else ""
+    return f"{status}{where}{': ' if first else ''}{first}{'' if current.finished else ' (so far)'}"
+
+
+def _found(row: RankRow) -> str:
+    """Where a result is wrong, and what stands there."""
+    values = f" expected {plain(row.expected)} got {plain(row.got)}" if row.expected or row.got else ""
+    return f"{plain(row.first_bad)}{values}".strip()
+
+
+def _header(width: int) -> Content:
+    errors = ["max err", *(["rel err", "of tol"] if width >= _WIDE else [])]
+    return cells(
+        [(Content.styled(name, "dim"), size) for name, size in _columns(["rank", "status", *errors, "ms", "at"])]
+    )
+
+
+def _columns(names: list[str]) -> list[tuple[str, int]]:
+    sizes = {"rank": 4, "status": 13, "max err": 7, "rel err": 7, "of tol": 6, "ms": 6, "at": 0}
+    return [(name, sizes[name]) for name in names]
+
+
+def _row(shown: Shown, width: int, busy: bool) -> Content:
+    row = shown.row
+    status = status_text(row.status)
+    if busy and not shown.stale and row.status == "ok":
+        status = status + f" {row.passed}/{row.trials}"
+    values = {
+        "rank": Content(str(row.rank)),
+        "status": status,
+        "max err": Content(fmt.error(row.max_abs_err)),
+        "rel err": Content(fmt.error(row.max_rel_err)),
+        "of tol": Content("-" if row.error_ratio is None else fmt.figure(row.error_ratio)),
+        "ms": Content("-" if row.time_ms is None else fmt.millis(row.time_ms)),
+        "at": Content(plain(row.first_bad) or "-"),
+    }
+    names = [name for name in values if width >= _WIDE or name not in ("rel err", "of tol")]
+    line = cells([(values[name], size) for name, size in _columns(names)])
+    return Content.styled(line.plain, "dim") if shown.stale else line
+
+
+def _remark(view: RunView, rows: tuple[Shown, ...], width: int) -> list[Content]:
+    """Which attempt the dimmed rows are of."""
+    stale = any(shown.stale for shown in rows) and view.good
+    return (
+        wrapped(Content.styled(f"dimmed: last good, #{view.good.number}", "dim"), width) if stale and view.good else []
+    )
+
+
+def _details(current: AttemptView, width: int) -> list[Content]:
+    """The reason in full, then what is known of each rank that failed or hangs."""
+    reason = current.verdict.reason if current.verdict and current.verdict.status != "ok" else ""
+    texts = [plain(line) for line in reason.splitlines()[:_REASON_LINES]]
+    for row in current.ranks:
+        said = [part for part in (_found(row), plain(row.detail)) if part and row.status not in (None, "ok")]
+        texts += [f"rank {row.rank}: {' · '.join(said)}"] if said else []
+    texts += [f"rank {stack.rank} stands at {plain(stack.where)}" for stack in current.stacks]
+    lines = [line for text in dict.fromkeys(filter(None, texts)) for line in wrapped(text, width, indent=2)]
+    return [Content(), *lines] if lines else []

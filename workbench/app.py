@@ -1,0 +1,397 @@
+"""The app: wires the event stream, the engine, the watcher, the working file and the panes."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable, Coroutine
+from typing import Any, ClassVar
+
+from textual import events
+from textual.app import ComposeResult, SystemCommand
+from textual.binding import BindingType
+from textual.containers import Horizontal, Vertical
+from textual.screen import Screen
+from textual.widget import Widget
+from textual.widgets import Footer, Static, TextArea
+
+from themes import STYLES
+from themes.colours import NAMES, OWN
+from widgets.editor_pane import EditorPane
+from widgets.frame import PaneStrip
+from widgets.messages import AttemptChosen, CopyRequested, JumpTo, RankChosen
+from widgets.rowdiff import RowDiff
+from widgets.stages import StageLine
+from widgets.state import RunView, reduce
+from widgets.topline import TopLine
+from workbench import panes
+from workbench.actions import ACTIONS
+from workbench.bindings import WorkbenchEditor, app_bindings, palette_actions
+from workbench.config import Settings
+from workbench.controllers.crash import Surviving
+from workbench.controllers.layout import SMALLEST, LayoutControl, focus_inside
+from workbench.controllers.runs import RunControl, RunnerMaker
+from workbench.controllers.talk import Talk
+from workbench.controllers.work_file import AUTOSAVE_SECONDS, FileControl
+from workbench.events import Event, EventStream, Notice
+from workbench.target import Target
+
+TARGETS = {action.target.partition("(")[0] for action in ACTIONS} - {"redraw", "interrupt"}
+"""Actions that wait while a dialog is open."""
+_TWICE_SECONDS = 3.0
+_LAST_RESORT_SECONDS = 8.0
+
+
+class Workbench(Surviving, RowDiff):
+    """The terminal workbench for one target."""
+
+    CSS_PATH = STYLES
+    TITLE = "pkwb"
+    BINDINGS: ClassVar[list[BindingType]] = app_bindings()
+    ENABLE_COMMAND_PALETTE = True
+    ESCAPE_TO_MINIMIZE = False
+
+    def __init__(
+        self,
+        target: Target,
+        settings: Settings,
+        text: str,
+        stream: EventStream,
+        maker: RunnerMaker | None,
+        *,
+        survive: bool = False,
+    ) -> None:
+        super().__init__(survive=survive)
+        self.target, self.settings, self.stream = target, settings, stream
+        self.view = RunView()
+        self.panes: dict[str, Widget] = {}
+        """Panes by name, as far as they have been made."""
+        self.editor_pane = EditorPane(target.path, text, blink=False, editor=WorkbenchEditor)
+        self.runs = RunControl(target, settings, stream, maker)
+        self.files = FileControl(target, self.editor_pane, self.runs, self.tell)
+        self.arrangement = LayoutControl(self, settings.ui.layout == "results")
+        self.talk = Talk(self)
+        self._interrupted = 0.0
+        self._unsubscribe = stream.subscribe(self._on_event)
+        for theme in OWN:
+            self.register_theme(theme)
+        self.theme = settings.ui.theme
+        self.set_keymap(settings.ui.keys)
+
+    # -- screen
+
+    def compose(self) -> ComposeResult:
+        """The first screen: only what is seen at once."""
+        with Vertical(id="body"):
+            yield TopLine(self.target)
+            yield PaneStrip(id="strip")
+            with Horizontal(id="main"):
+                yield self._framed(panes.left(self.target, self._made))
+                yield self._framed(self.editor_pane)
+                yield panes.right(self.target, self._made)
+            yield StageLine()
+            yield self._framed(panes.bottom(self.target, self._made))
+        yield Static(id="tiny")
+        yield Footer(compact=True, show_command_palette=False)
+
+    def _framed(self, region: Widget) -> Widget:
+        return region.add_class("frame", "region")
+
+    def _made(self, name: str, pane: Widget) -> None:
+        self.panes[name] = pane
+        self.call_after_refresh(self._show, pane)
+
+    def on_mount(self) -> None:
+        """Start everything that may take time after the first paint."""
+        self._flush_timer = self.set_interval(1 / frames(self.settings), self._flush, pause=True)
+        self._unsaved_timer = self.set_timer(3600, lambda: None, pause=True)
+        self.arrangement.resize(self.size)
+        focus_inside(self.query_one(f"#{self.arrangement.active}"))
+        self._handle_signals()
+        self.settled = True
+        self.call_after_refresh(lambda: self.background(self._start(), "start"))
+
+    async def _start(self) -> None:
+        recovered = await self.files.recovered() if self.runs.live else None
+        if self.runs.live:
+            await self.files.run_first()
+            self.runs.on_history = lambda: self.background(self.show_history(), "history")
+            self.background(self.files.watch(self.settings, self.stream, self._disk_changed), "watch")
+            self.background(self.runs.start(), "runs")
+        if recovered is not None:
+            await self.talk.offer_recovered(recovered)
+
+    def background(self, job: Coroutine[Any, Any, Any], group: str) -> None:
+        """Run a coroutine beside the screen; its error is reported, never fatal."""
+        self.run_worker(self._reported(job), group=group, exit_on_error=False)
+
+    async def _reported(self, job: Coroutine[Any, Any, Any]) -> None:
+        try:
+            await job
+        except Exception as error:
+            self._handle_exception(error)
+
+    # -- events
+
+    def _on_event(self, event: Event) -> None:
+        self.view = reduce(self.view, event)
+        if isinstance(event, Notice):
+            self.call_later(self.tell, event.text, event.severity)
+        if self.is_running and hasattr(self, "_flush_timer"):
+            self._flush_timer.resume()
+
+    def _flush(self) -> None:
+        """Show the newest state, at most so many times a second."""
+        self._flush_timer.pause()
+        for widget in (self.query_one(TopLine), self.query_one(StageLine), self.editor_pane, *self.panes.values()):
+            self._show(widget)
+        panes.badges(self, self.view)
+
+    def _show(self, widget: Any) -> None:
+        if widget.is_mounted and hasattr(widget, "show_view"):
+            widget.show_view(self.view)
+
+    async def show_history(self) -> None:
+        """Read earlier attempts from the store and show them."""
+        pane: Any = self.panes.get("history")
+        if pane is not None:
+            pane.show_attempts(await self.runs.attempts())
+
+    def _disk_changed(self) -> None:
+        self.background(self._after_disk_change(), "disk")
+
+    async def _after_disk_change(self) -> None:
+        blocked = await self.files.changed()
+        if blocked is not None:
+            await self.talk.ask_conflict(blocked)
+
+    def on_text_area_changed(self, _event: TextArea.Changed) -> None:
+        """Keep unsaved text a second after the last key."""
+        self._unsaved_timer.stop()
+        self._unsaved_timer = self.set_timer(
+            AUTOSAVE_SECONDS, lambda: self.background(self.files.keep_unsaved(), "keep")
+        )
+
+    def on_kernel_editor_left(self) -> None:
+        """Escape in the editor goes to the results."""
+        self.background(self.arrangement.go("verdict"), "go")
+
+    async def on_jump_to(self, message: JumpTo) -> None:
+        """A diagnostic was chosen: go to its line."""
+        await self.arrangement.go("editor")
+        self.editor_pane.editor.go_to(message.line, message.column)
+
+    def on_attempt_chosen(self, message: AttemptChosen) -> None:
+        """An earlier attempt was chosen."""
+        self.background(self.talk.show_attempt(message.attempt_id), "talk")
+
+    async def on_rank_chosen(self, message: RankChosen) -> None:
+        """A rank was chosen in the matrix: show its output."""
+        await self.arrangement.go("log")
+        pane: Any = self.panes["log"]
+        pane.show_rank(message.rank)
+
+    def on_copy_requested(self, message: CopyRequested) -> None:
+        """A pane wants something copied."""
+        self.talk.copy(message.text, message.what)
+
+    def on_descendant_focus(self, event: events.DescendantFocus) -> None:
+        """Remember which pane is active."""
+        self.arrangement.focused(event.widget)
+
+    def on_resize(self, event: events.Resize) -> None:
+        """Fit the layout to the terminal."""
+        self.forget_screen()
+        self.arrangement.resize(event.size)
+        size, least = event.size, SMALLEST
+        text = f"The terminal is too small: {size.width}x{size.height}.\npkwb needs {least.width}x{least.height}."
+        self.query_one("#tiny", Static).update(text)
+
+    # -- actions
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """While a dialog is open, the keys belong to it."""
+        return len(self.screen_stack) == 1 or action not in TARGETS
+
+    def action_save(self) -> None:
+        """Write the file and judge it."""
+        self.background(self.files.save(), "save")
+
+    def action_run_again(self) -> None:
+        """Judge the file as it is on disk."""
+        self.background(self.files.run_again(), "save")
+
+    def action_cancel_run(self) -> None:
+        """Stop the running attempt."""
+        if not self.runs.cancel():
+            self.tell("nothing is running", "information")
+
+    def action_open_editor(self) -> None:
+        """Edit the file in the user's own editor."""
+        self.background(self.talk.edit_outside(), "outside")
+
+    def action_compare(self) -> None:
+        """Show what differs between the pane and the file."""
+        self.background(self.talk.compare(), "talk")
+
+    def action_reload(self) -> None:
+        """Take the file from disk."""
+        self.background(self.talk.reload(), "talk")
+
+    def action_zoom(self) -> None:
+        """Give the active pane the whole screen, or take it back."""
+        self.arrangement.zoom()
+
+    async def action_layout(self) -> None:
+        """Full or results only."""
+        await self.arrangement.toggle_results()
+
+    async def action_hide(self) -> None:
+        """Hide the active pane."""
+        self.tell(await self.arrangement.hide(), "information")
+
+    def action_show_all(self) -> None:
+        """Bring every pane back."""
+        self.arrangement.show_all()
+
+    async def action_next_error(self) -> None:
+        """Go to the next marked line."""
+        mark = self.editor_pane.editor.next_mark()
+        if mark is None:
+            self.tell("no line has an error or warning", "information")
+            return
+        await self.arrangement.go("editor")
+        self.editor_pane.editor.go_to(mark.line + 1)
+
+    def action_next_theme(self) -> None:
+        """Change the colours."""
+        names = list(NAMES)
+        self.theme = names[(names.index(self.theme) + 1) % len(names)] if self.theme in names else names[0]
+        self.tell(f"theme {self.theme}; keep it with ui.theme in the settings", "information")
+
+    def action_help(self) -> None:
+        """Help for the focused pane."""
+        self.talk.help()
+
+    def action_keys(self) -> None:
+        """All keys."""
+        self.talk.key_sheet()
+
+    def action_go(self) -> None:
+        """Ask for a pane's number."""
+        self.background(self.talk.go(), "talk")
+
+    async def action_focus_pane(self, name: str) -> None:
+        """Go to a pane."""
+        await self.arrangement.go(name)
+
+    def action_redraw(self) -> None:
+        """Draw the screen anew."""
+        self.forget_screen()
+        self.refresh(layout=True)
+
+    def action_suspend(self) -> None:
+        """Back to the shell until fg."""
+        self.action_suspend_process()
+
+    def action_interrupt(self) -> None:
+        """Quit at the second time within a few seconds."""
+        now = time.monotonic()
+        if now - self._interrupted < _TWICE_SECONDS:
+            self.background(self.action_quit(), "quit")
+            return
+        self._interrupted = now
+        self.tell("press ctrl+c again to quit", "information")
+
+    async def action_quit(self) -> None:
+        """Leave; asks where text is unsaved or a run is active."""
+        self.background(self.talk.quit(), "quit")
+
+    # -- words and errors
+
+    def tell(self, text: str, severity: str) -> None:
+        """Show a message for a few seconds."""
+        seconds = 4 if severity == "information" else 10
+        self.notify(text, severity=severity, timeout=seconds, markup=False)  # type: ignore[arg-type]
+
+    def get_system_commands(self, screen: Screen[Any]) -> Any:
+        """The palette: the table of actions."""
+        for action in palette_actions():
+            yield SystemCommand(action.title, action.help, _caller(self, action.target))
+
+    def copy_to_clipboard(self, text: str) -> None:
+        """Copy by OSC 52, saying what was done."""
+        self.talk.copy(text, "the text")
+
+    def send_to_clipboard(self, text: str) -> None:
+        """The bare OSC 52 sequence."""
+        super().copy_to_clipboard(text)
+
+    def before_crash(self) -> None:
+        """Unsaved text is kept whatever happens."""
+        self.files.keep_unsaved_now()
+
+    # -- the end
+
+    def _handle_signals(self) -> None:
+        if threading.current_thread() is threading.main_thread() and not self.is_headless:
+            for number in (signal.SIGHUP, signal.SIGTERM):
+                asyncio.get_running_loop().add_signal_handler(number, self._told_to_end, number)
+
+    def _told_to_end(self, number: int) -> None:
+        """The terminal closed, or somebody ended pkwb: no rank and no text may be left behind."""
+        self.files.keep_unsaved_now()
+        last_resort = threading.Timer(_LAST_RESORT_SECONDS, os._exit, (128 + number,))
+        last_resort.daemon = True
+        last_resort.start()
+        self.background(self.leave(128 + number), "quit")
+
+    async def leave(self, code: int = 0) -> None:
+        """End the ranks and the app."""
+        await self.shut_down()
+        self.exit(code)
+
+    async def shut_down(self) -> None:
+        """Stop the watcher and end the ranks; safe to call twice."""
+        await self.files.close()
+        await self.runs.close()
+
+    async def on_unmount(self) -> None:
+        """Nothing runs on after the screen is gone."""
+        self._unsubscribe()
+        await self.shut_down()
+
+
+def _caller(app: Workbench, target: str) -> Callable[[], Any]:
+    return lambda: app.run_action(target)
+
+
+def over_ssh() -> bool:
+    """Whether the terminal is at the far end of an ssh connection, where each byte counts."""
+    return bool(os.environ.get("SSH_CONNECTION") or os.environ.get("SSH_TTY"))
+
+
+def frames(settings: Settings) -> int:
+    """Updates of the screen a second."""
+    return settings.ui.fps or (20 if over_ssh() else 60)
+
+
+def run_app(target: Target, settings: Settings, demo_stream: EventStream | None = None) -> int:
+    """Open the workbench and return the exit code. With ``demo_stream`` nothing is judged: its events are shown."""
+    from workbench.actions import check_remaps
+    from workbench.controllers.runs import make_engine
+    from workbench.opening import all_binding_ids, first_text
+
+    check_remaps(settings.ui.keys, all_binding_ids())
+    text = first_text(target.path)
+    stream = demo_stream if demo_stream is not None else EventStream()
+    app = Workbench(target, settings, text, stream, None if demo_stream else make_engine, survive=True)
+    if over_ssh() or settings.ui.fps:
+        app.animation_level = "none"
+    code = app.run(mouse=settings.ui.mouse)
+    sys.stdout.flush()
+    return code if code is not None else app.return_code or 0

@@ -1,0 +1,88 @@
+"""The command line. stdout is data, stderr is for people.
+
+Exit codes: 0 ok, 1 judged and not ok, 2 usage, 3 pkwb's own machinery failed, 130 interrupted.
+"""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+import importlib
+import os
+import sys
+from collections.abc import Sequence
+from typing import Protocol, cast
+
+from workbench import __version__
+from workbench.errors import INTERRUPTED, PkwbError, UsageError
+
+COMMANDS: dict[str, str] = {
+    "open": "open a problem in the workbench",
+    "eval": "judge one file without the screen",
+    "list": "list the problems",
+    "show": "print a problem's statement, shapes and figures",
+    "doctor": "check this machine and say what it means for you",
+    "topology": "draw where the ranks run and how they are linked",
+    "sessions": "list, show, compare and export earlier attempts",
+}
+"""Each name is a module in :mod:`workbench.commands`."""
+
+
+class Command(Protocol):
+    """What a module in :mod:`workbench.commands` offers."""
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        """Declare the command's arguments."""
+
+    def run(self, arguments: argparse.Namespace) -> int:
+        """Do it; returns the exit code."""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command and return its exit code."""
+    try:
+        return _run(list(sys.argv[1:] if argv is None else argv))
+    except PkwbError as error:
+        print(f"pkwb: {error}", file=sys.stderr)
+        return error.exit_code
+    except BrokenPipeError:
+        # The reader has gone; without this the interpreter's last flush would complain once more.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return INTERRUPTED
+    except KeyboardInterrupt:
+        return INTERRUPTED
+
+
+def _run(arguments: list[str]) -> int:
+    chosen = next((word for word in arguments if not word.startswith("-")), "")
+    parser = _parser(chosen)
+    if not arguments:
+        parser.print_help(sys.stderr)
+        return UsageError.exit_code
+    namespace = parser.parse_args(arguments)
+    result: int = _module(namespace.command).run(namespace)
+    sys.stdout.flush()
+    return result
+
+
+def _parser(chosen: str) -> argparse.ArgumentParser:
+    if chosen and chosen not in COMMANDS:
+        near = difflib.get_close_matches(chosen, COMMANDS, n=1)
+        hint = f"did you mean {near[0]}?" if near else f"commands are {', '.join(COMMANDS)}"
+        raise UsageError(f"{chosen} is not a command; {hint}")
+    parser = argparse.ArgumentParser(prog="pkwb", description="A terminal workbench for multi-GPU kernels.")
+    parser.add_argument("--version", action="version", version=f"pkwb {__version__}")
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    for name, summary in COMMANDS.items():
+        subparser = commands.add_parser(name, help=summary, description=f"{summary[0].upper()}{summary[1:]}.")
+        if name == chosen:
+            _module(name).add_arguments(subparser)
+    return parser
+
+
+def _module(name: str) -> Command:
+    return cast("Command", importlib.import_module(f"workbench.commands.{name}"))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,1 @@
+"""What the app does, by subject: runs, the working file, attempts, layout, the external editor, crash reports."""

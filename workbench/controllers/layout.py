@@ -1,0 +1,140 @@
+"""Which panes are on screen: full or results only, one at a time on narrow screens or zoomed, hidden ones."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from textual.geometry import Size
+from textual.screen import Screen
+from textual.widget import Widget
+
+from widgets.frame import PLACE, PLACES, PaneStrip, TabbedRegion
+
+if TYPE_CHECKING:
+    from workbench.app import Workbench
+
+WIDE = 110
+"""Columns from which panes stand side by side."""
+TALL = 18
+SHORT = 36
+SMALLEST = Size(60, 15)
+_MAIN = ("left", "editor-pane", "right")
+
+
+class LayoutControl:
+    """Sets the style classes that the style sheet turns into layouts."""
+
+    def __init__(self, app: Workbench, results: bool) -> None:
+        self._app = app
+        self._zoomed = False
+        self._hidden: set[str] = set()
+        self._size = Size(0, 0)
+        self.results = results
+        """Whether only results are shown, for people with their own editor."""
+        self.active = "verdict" if results else "editor"
+        """Name of the pane that was focused last."""
+
+    @property
+    def _screen(self) -> Screen[object]:
+        return self._app.screen_stack[0]
+
+    @property
+    def paged(self) -> bool:
+        """Whether one region is shown at a time."""
+        return self._zoomed or self.narrow
+
+    @property
+    def narrow(self) -> bool:
+        """Whether the terminal is too small for panes side by side."""
+        return self._size.width < WIDE or self._size.height < TALL
+
+    @property
+    def tiny(self) -> bool:
+        """Whether the terminal is too small for anything."""
+        return self._size.width < SMALLEST.width or self._size.height < SMALLEST.height
+
+    def resize(self, size: Size) -> None:
+        """Fit a new terminal size; a narrow screen begins with the results."""
+        first = self._size == Size(0, 0)
+        self._size = size
+        if first and self.narrow:
+            self.active = "verdict"
+        self.apply()
+
+    def apply(self) -> None:
+        """Bring the style classes up to date."""
+        screen = self._screen
+        region = PLACE[self.active].region
+        screen.set_class(self.paged, "-paged")
+        screen.set_class(self.results, "-results")
+        screen.set_class(self.tiny, "-tiny")
+        screen.set_class(self._size.height < SHORT, "-short")
+        for name in {place.region for place in PLACES}:
+            screen.set_class(self.paged and name == region, f"-page-{name}")
+            self._app.query_one(f"#{name}").set_class(not self.paged and name in self._hidden, "-hidden")
+        self._app.query_one("#main").set_class(not self.paged and self._hidden.issuperset(self._in_main()), "-hidden")
+        without = {"editor"} if self.results else set()
+        self._app.query_one(PaneStrip).show(self.active, without, self._size.width)
+
+    def _in_main(self) -> set[str]:
+        return set(_MAIN) - ({"editor-pane"} if self.results else set())
+
+    async def go(self, name: str) -> None:
+        """Show a pane and put the focus into it."""
+        place = PLACE[name]
+        self.results = self.results and name != "editor"
+        self._hidden.discard(place.region)
+        self.active = name
+        region = self._app.query_one(f"#{place.region}")
+        if isinstance(region, TabbedRegion):
+            await region.show(name)
+        self.apply()
+        focus_inside(region.query_one(f"#{name}"))
+
+    def focused(self, widget: Widget) -> None:
+        """The focus went into a pane: it is the active one."""
+        for node in widget.ancestors_with_self:
+            if node.id in PLACE and node.id != self.active:
+                self.active = node.id
+                self.apply()
+
+    async def toggle_results(self) -> None:
+        """From full to results only, and back."""
+        self.results = not self.results
+        await self.go("verdict" if self.results else "editor")
+
+    def zoom(self) -> None:
+        """Give the active pane the whole screen, or take it back."""
+        self._zoomed = not self._zoomed
+        self.apply()
+
+    async def hide(self) -> str:
+        """Hide the active pane's region and go to another; the words for the user."""
+        region = PLACE[self.active].region
+        showing = [place for place in PLACES if place.region not in self._hidden | {region}]
+        showing = [place for place in showing if place.name != "editor" or not self.results]
+        if self.paged:
+            return "one pane is shown at a time here: go to another with its number"
+        if not showing:
+            return "the last pane stays"
+        self._hidden.add(region)
+        names = [place.name for place in showing]
+        await self.go("editor" if "editor" in names else "verdict" if "verdict" in names else names[0])
+        return "hidden; go to it (ctrl+o and its number) to bring it back"
+
+    def show_all(self) -> None:
+        """Bring every pane back."""
+        self._hidden.clear()
+        self._zoomed = False
+        self.apply()
+
+
+def focus_inside(widget: Widget) -> None:
+    """Focus a pane, or the first widget in it that takes keys."""
+    if widget.focusable:
+        widget.focus()
+        return
+    for child in widget.query("*"):
+        if child.focusable:
+            child.focus()
+            return

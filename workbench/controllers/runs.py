@@ -1,0 +1,186 @@
+"""Runs: the engine, the session store and the telemetry behind the screen, started after the first paint."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any, Protocol
+
+from sessions.model import Attempt
+from workbench.config import Settings
+from workbench.errors import PkwbError
+from workbench.events import Event, EventStream, Notice, Origin, PhaseChanged, SourceSeen, Verdict
+from workbench.target import Source, Target
+
+CLOSE_SECONDS = 5.0
+
+
+class Runner(Protocol):
+    """What the app needs of the engine; tests put a scripted one in its place."""
+
+    @property
+    def busy(self) -> bool:
+        """Whether an attempt runs."""
+
+    async def start(self) -> None:
+        """Get ranks ready."""
+
+    def submit(self, source: Source, origin: Origin) -> int:
+        """Judge a source; returns the attempt's number."""
+
+    def cancel(self) -> None:
+        """Stop the running attempt."""
+
+    async def close(self) -> None:
+        """End all ranks."""
+
+
+RunnerMaker = Callable[[Target, Settings, EventStream], Runner]
+
+
+def make_engine(target: Target, settings: Settings, stream: EventStream) -> Runner:
+    """The real engine; its import waits until the first screen is up."""
+    from workbench.flow.engine import Engine
+
+    return Engine(target, settings, stream)
+
+
+class RunControl:
+    """Owns engine, store, recorder and telemetry of a sitting."""
+
+    def __init__(self, target: Target, settings: Settings, stream: EventStream, make: RunnerMaker | None) -> None:
+        self._target, self._settings, self._stream = target, settings, stream
+        self._make = make
+        self._runner: Runner | None = None
+        self._store: Any = None
+        self._recorder: Any = None
+        self._telemetry: Any = None
+        self._waiting: tuple[Source, Origin] | None = None
+        self._digest = ""
+        self.on_history: Callable[[], None] = lambda: None
+        """Called when an attempt has been written into the store."""
+
+    @property
+    def live(self) -> bool:
+        """Whether sources can be judged here at all; a played-back stream cannot."""
+        return self._make is not None
+
+    @property
+    def busy(self) -> bool:
+        """Whether an attempt runs."""
+        return self._runner is not None and self._runner.busy
+
+    async def start(self) -> None:
+        """Open the store and get the ranks ready, both at once; what was submitted meanwhile runs then."""
+        if self._make is None:
+            return
+        runner = self._make(self._target, self._settings, self._stream)
+        store, trouble = await asyncio.gather(self._open_store(), _attempt(runner.start()))
+        self._keep_records(store)
+        self.on_history()
+        self._start_telemetry()
+        if trouble is not None:
+            self._stream.emit(Notice(severity="error", text=str(trouble)))
+        self._runner = runner
+        if self._waiting is not None:
+            self.submit(*self._waiting)
+
+    def submit(self, source: Source, origin: Origin) -> None:
+        """Judge a source, superseding the run in progress; waits for the ranks if they are not ready yet."""
+        self._digest = source.digest
+        if self._runner is None:
+            self._waiting = (source, origin)
+            return
+        self._waiting = None
+        if self._recorder is not None:
+            self._recorder.remember(source)
+        try:
+            self._runner.submit(source, origin)
+        except PkwbError as error:
+            self._stream.emit(Notice(severity="error", text=str(error)))
+
+    def seen(self, source: Source) -> None:
+        """A save that changed nothing: said, with its time, but not run."""
+        event = SourceSeen(path=str(source.path), digest=source.digest, changed=False, origin="disk")
+        self._stream.emit(event)
+
+    def judged(self, digest: str) -> bool:
+        """Whether this content is the one that was submitted last."""
+        return digest == self._digest
+
+    def cancel(self) -> bool:
+        """Stop the running attempt; False if none runs."""
+        if self._runner is None or not self._runner.busy:
+            return False
+        self._runner.cancel()
+        return True
+
+    async def attempts(self) -> list[Attempt]:
+        """Earlier attempts at this problem, newest first."""
+        if self._store is None:
+            return []
+        found: list[Attempt] = await asyncio.to_thread(self._store.attempts, self._target.problem.stem)
+        return found
+
+    async def attempt(self, attempt_id: int) -> tuple[Attempt, str] | None:
+        """An earlier attempt with its source."""
+        if self._store is None:
+            return None
+        attempt: Attempt = await asyncio.to_thread(self._store.attempt, attempt_id)
+        return attempt, await asyncio.to_thread(self._store.source, attempt.digest)
+
+    async def close(self) -> None:
+        """End the ranks, then write what is left; never takes longer than a few seconds."""
+        parts = [self._runner.close] if self._runner is not None else []
+        parts += [part.close for part in (self._recorder,) if part is not None]
+        for close in parts:
+            await _attempt(asyncio.wait_for(close(), CLOSE_SECONDS))
+        if self._telemetry is not None:
+            self._telemetry.stop()
+        if self._store is not None:
+            await asyncio.to_thread(self._store.close)
+        self._runner = self._recorder = self._store = self._telemetry = None
+
+    async def _open_store(self) -> Any:
+        from pathlib import Path
+
+        from sessions.store import Store
+
+        path = self._settings.sessions.path
+        store = await asyncio.to_thread(
+            Store.open, Path(path).expanduser() if path else None, self._settings.sessions.keep
+        )
+        await asyncio.to_thread(store.opened, self._target)
+        return store
+
+    def _keep_records(self, store: Any) -> None:
+        from sessions.recorder import Recorder
+
+        self._store = store
+        self._recorder = Recorder(store, self._target, self._stream, lambda: self.on_history())
+
+    def _start_telemetry(self) -> None:
+        if not self._settings.ui.telemetry:
+            return
+        from workbench.flow.telemetry import TelemetrySampler
+
+        self._telemetry = TelemetrySampler(self._stream, self._settings.ui.telemetry)
+        self._stream.subscribe(self._quiet_while_timing)
+        self._telemetry.start()
+
+    def _quiet_while_timing(self, event: Event) -> None:
+        if self._telemetry is None:
+            return
+        if isinstance(event, PhaseChanged) and event.phase == "time":
+            self._telemetry.pause() if event.state == "started" else self._telemetry.resume()
+        elif isinstance(event, Verdict):
+            self._telemetry.resume()
+
+
+async def _attempt(job: Awaitable[Any]) -> Exception | None:
+    """Await a job; the exception it ended with, if any."""
+    try:
+        await job
+    except Exception as error:
+        return error
+    return None

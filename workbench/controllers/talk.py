@@ -1,0 +1,215 @@
+"""Dialogs: questions to the user, help, earlier attempts, the clipboard, the external editor."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import time
+from typing import TYPE_CHECKING, Any
+
+from textual.screen import Screen
+
+from workbench.actions import rows
+from workbench.target import Source
+
+if TYPE_CHECKING:
+    from sessions.recovery import Recovered
+    from workbench.app import Workbench
+
+_OSC52_BYTES = 74_000
+"""Many terminals drop longer clipboard sequences."""
+
+
+class Talk:
+    """Asks and tells on behalf of the app; screens are imported when first shown."""
+
+    def __init__(self, app: Workbench) -> None:
+        self._app = app
+        self._asking = False
+
+    async def _ask(self, screen: Screen[Any]) -> Any:
+        """Show a dialog and wait for its result."""
+        answer: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+        await self._app.push_screen(screen, lambda result: answer.done() or answer.set_result(result))
+        return await answer
+
+    async def quit(self) -> None:
+        """Leave, after a question where something would be lost."""
+        app = self._app
+        dirty, busy = app.editor_pane.dirty, app.runs.busy
+        if not dirty and not busy:
+            await app.leave()
+            return
+        if self._asking:
+            return
+        self._asking = True
+        try:
+            answer = await self._ask_quit(dirty)
+        finally:
+            self._asking = False
+        if answer == "discard":
+            await app.files.forget_recovered()
+        if answer in ("leave", "discard") or (answer == "save" and await app.files.save()):
+            await app.leave()
+
+    async def _ask_quit(self, dirty: bool) -> str:
+        from widgets.screens.question import Answer, Question
+
+        stay = Answer("n", "stay", "stay")
+        if dirty:
+            answers = [Answer("s", "save", "save and quit"), Answer("d", "discard", "quit without saving"), stay]
+            return str(await self._ask(Question("Quit", "The editor holds text that is not saved.", answers)))
+        answers = [Answer("y", "leave", "cancel the run and quit"), stay]
+        return str(await self._ask(Question("Quit", "A run is active.", answers)))
+
+    async def ask_conflict(self, disk: Source) -> None:
+        """The file changed on disk while the pane holds text of its own."""
+        if self._asking:
+            return
+        self._asking = True
+        try:
+            answer = await self._ask_conflict(disk.text)
+        finally:
+            self._asking = False
+        if answer == "disk":
+            await self._app.files.take_disk()
+        else:
+            latest = await self._app.files.read()
+            self._app.files.keep_mine(latest or disk)
+            self._app.tell("your text stays in the editor, not saved; saving it replaces the file", "information")
+
+    async def _ask_conflict(self, disk: str) -> str:
+        from widgets.screens.question import Answer, Difference, Question
+
+        name = self._app.target.path.name
+        mine = self._app.editor_pane.editor.text
+        answers = [Answer("t", "disk", "take the file"), Answer("k", "mine", "keep my text")]
+        text = f"{name} was changed by another program, and the editor holds text that is not saved."
+        difference = Difference(mine, disk, "your text", "the file on disk")
+        return str(await self._ask(Question("The file changed on disk", text, answers, difference)))
+
+    async def offer_recovered(self, recovered: Recovered) -> None:
+        """Offer text that was not saved when pkwb last ended."""
+        from widgets.screens.question import Answer, Difference, Question
+
+        app = self._app
+        when = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(recovered.when))
+        answers = [
+            Answer("r", "restore", "put it into the editor"),
+            Answer("d", "discard", "discard it"),
+            Answer("l", "later", "decide later"),
+        ]
+        difference = Difference(app.editor_pane.editor.text, recovered.text, "the file on disk", "the unsaved text")
+        text = f"Text from {when} was not saved when pkwb ended. It is also in {recovered.kept_at}."
+        answer = await self._ask(Question("Unsaved text was found", text, answers, difference))
+        if answer == "restore":
+            app.editor_pane.editor.merge_text(recovered.text)
+            app.tell("restored, not saved yet", "information")
+        elif answer == "discard":
+            await app.files.forget_recovered()
+
+    async def compare(self) -> None:
+        """Show what differs between the pane and the file."""
+        from widgets.screens.question import Answer, Difference, Question
+
+        disk = await self._app.files.read()
+        mine = self._app.editor_pane.editor.text
+        if disk is None or disk.text == mine:
+            self._app.tell("the editor holds what the file holds", "information")
+            return
+        difference = Difference(disk.text, mine, "the file on disk", "your text")
+        await self._ask(Question("Editor and file", "", [Answer("c", "close", "close")], difference))
+
+    async def reload(self) -> None:
+        """Take the file from disk, after a question where text would be lost."""
+        disk = await self._app.files.read()
+        if disk is None:
+            return
+        if self._app.editor_pane.dirty and disk.text != self._app.editor_pane.editor.text:
+            await self.ask_conflict(disk)
+        else:
+            await self._app.files.take_disk()
+
+    async def show_attempt(self, attempt_id: int) -> None:
+        """Show an earlier attempt; it can be restored into the editor or copied."""
+        from widgets.screens.attempt import AttemptScreen
+
+        found = await self._app.runs.attempt(attempt_id)
+        if found is None:
+            self._app.tell("the attempt is no longer in the session store", "warning")
+            return
+        attempt, source = found
+        answer = await self._ask(AttemptScreen(attempt, source, self._app.editor_pane.editor.text))
+        if answer == "restore":
+            self._app.editor_pane.editor.merge_text(source)
+            await self._app.arrangement.go("editor")
+            self._app.tell(
+                f"attempt #{attempt.number} is in the editor; save to run it, undo to go back", "information"
+            )
+        elif answer == "copy":
+            self.copy(source, f"attempt #{attempt.number}")
+
+    async def go(self) -> None:
+        """Ask for a pane's number and go there."""
+        from widgets.screens.go import GoScreen
+
+        name = await self._ask(GoScreen())
+        if name:
+            await self._app.arrangement.go(name)
+
+    def help(self) -> None:
+        """Help for the focused pane: its own words, then the keys."""
+        from widgets.screens.help import HelpScreen
+
+        node = self._app.focused
+        while node is not None and not getattr(node, "HELP", ""):
+            node = node.parent  # type: ignore[assignment]
+        self._app.push_screen(HelpScreen("Help", getattr(node, "HELP", "") or "", self._key_rows()))
+
+    def key_sheet(self) -> None:
+        """All keys on one sheet."""
+        from widgets.screens.help import HelpScreen
+
+        self._app.push_screen(HelpScreen("Keys", "", self._key_rows()))
+
+    def _key_rows(self) -> list[tuple[str, str, str, str]]:
+        return [row[1:] for row in rows(self._app.settings.ui.keys)]
+
+    def copy(self, text: str, what: str) -> None:
+        """Copy by OSC 52 and into a file, and say what was done: no terminal confirms either."""
+        app = self._app
+        app.send_to_clipboard(text) if len(text.encode()) <= _OSC52_BYTES else None
+        app.background(self._copy_to_file(text, what), "copy")
+
+    async def _copy_to_file(self, text: str, what: str) -> None:
+        from workbench.files import state_dir, write_atomic
+
+        path = state_dir() / "clipboard.txt"
+        kept = ""
+        with contextlib.suppress(Exception):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            await asyncio.to_thread(write_atomic, path, text)
+            kept = f" Also in {path}."
+        size = len(text.encode())
+        if size > _OSC52_BYTES:
+            self._app.tell(f"{what}: {size} bytes are too many for a terminal's clipboard.{kept}", "warning")
+            return
+        tmux = " Inside tmux this needs `set -s set-clipboard on`." if os.environ.get("TMUX") else ""
+        self._app.tell(f"{what}: {size} bytes sent to the terminal's clipboard by OSC 52.{tmux}{kept}", "information")
+
+    async def edit_outside(self) -> None:
+        """Save, edit the file in the user's own editor, then look at it again."""
+        from workbench.controllers.external import edit_file
+
+        app = self._app
+        if app.editor_pane.dirty and not await app.files.save():
+            return
+        row = app.editor_pane.editor.cursor_location[0] + 1
+        trouble = await edit_file(app, app.target.path, row, app.settings.ui.editor)
+        app.forget_screen()
+        if trouble:
+            app.tell(trouble, "error")
+        blocked = await app.files.changed()
+        if blocked is not None:
+            await self.ask_conflict(blocked)

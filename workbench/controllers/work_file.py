@@ -1,0 +1,168 @@
+"""The working file: the file on disk is the buffer, the pane shows it, and neither ever loses text."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from workbench.errors import SourceError, UsageError
+from workbench.events import EventStream
+from workbench.source import read_source
+from workbench.target import Source, Target
+
+if TYPE_CHECKING:
+    from sessions.recovery import Recovered
+    from widgets.editor_pane import EditorPane
+    from workbench.config import Settings
+    from workbench.controllers.runs import RunControl
+
+AUTOSAVE_SECONDS = 1.0
+Tell = Callable[[str, str], None]
+"""Shows a message: text, and severity (information, warning, error)."""
+
+
+class FileControl:
+    """Saves, reloads, keeps unsaved text, and turns changes on disk into runs."""
+
+    def __init__(self, target: Target, pane: EditorPane, runs: RunControl, tell: Tell, digest: str = "") -> None:
+        from sessions.recovery import Recovery
+
+        self._target, self._pane, self._runs, self._tell = target, pane, runs, tell
+        self._recovery = Recovery(target.path)
+        self._turn = asyncio.Lock()
+        self._digest = digest
+        self._own = ""
+        self._watcher: object | None = None
+        self._trouble = ""
+
+    async def watch(self, settings: Settings, stream: EventStream, changed: Callable[[], None]) -> None:
+        """Watch the file from now on; ``changed`` is called in the event loop."""
+        from workbench.flow.watch import FileWatcher
+
+        watcher = FileWatcher(self._target.path, settings.watch, changed, stream.emit)
+        await watcher.start()
+        self._watcher = watcher
+
+    async def close(self) -> None:
+        """Stop watching."""
+        if self._watcher is not None:
+            await self._watcher.stop()  # type: ignore[attr-defined]
+            self._watcher = None
+
+    async def save(self) -> bool:
+        """Write the pane's text, then judge it; False if it could not be written."""
+        async with self._turn:
+            text = self._pane.editor.text
+            try:
+                from workbench.files import write_atomic
+
+                await asyncio.to_thread(write_atomic, self._target.path, text)
+            except UsageError as error:
+                await asyncio.to_thread(self._recovery.write, text)
+                self._tell(f"{error}. The file is as it was; the text is kept for recovery.", "error")
+                return False
+            self._pane.set_saved(text, time.time())
+            source = await self._read()
+            if source is not None:
+                self._digest = self._own = source.digest
+                self._runs.submit(source, "pane")
+            if not self._pane.dirty:
+                await asyncio.to_thread(self._recovery.clear)
+            return True
+
+    async def run_again(self) -> None:
+        """Judge the file as it is on disk."""
+        async with self._turn:
+            source = await self._read()
+            if source is not None:
+                self._runs.submit(source, "manual")
+                self._take(source)
+
+    async def run_first(self) -> None:
+        """Judge the file as it was found at the start."""
+        source = await self._read()
+        if source is not None:
+            self._digest = source.digest
+            self._runs.submit(source, "start")
+
+    async def changed(self) -> Source | None:
+        """The file on disk changed: run and show it; the source comes back where the pane holds other text."""
+        async with self._turn:
+            source = await self._read()
+            if source is None:
+                return None
+            if source.digest == self._digest:
+                return self._same(source)
+            self._digest = source.digest
+            self._runs.submit(source, "disk")
+            return None if self._take(source) else source
+
+    def _same(self, source: Source) -> None:
+        """Say that a save changed nothing, unless it is the echo of the pane's own save."""
+        if self._own != source.digest:
+            self._runs.seen(source)
+        self._own = ""
+
+    def _take(self, source: Source) -> bool:
+        """Show the source in the pane; False if the pane holds text of its own."""
+        self._digest = source.digest
+        if self._pane.dirty and self._pane.editor.text != source.text:
+            return False
+        if self._pane.editor.text != source.text:
+            self._pane.take_disk(source.text, time.time())
+        else:
+            self._pane.set_saved(self._pane.editor.text, time.time())
+        return True
+
+    def keep_mine(self, source: Source) -> None:
+        """The pane's text stays, unsaved, against the file's new content."""
+        self._pane.set_saved(source.text)
+
+    async def take_disk(self) -> None:
+        """The file's content replaces the pane's text."""
+        source = await self._read()
+        if source is not None:
+            self._digest = source.digest
+            self._pane.take_disk(source.text, time.time())
+            await asyncio.to_thread(self._recovery.clear)
+
+    async def keep_unsaved(self) -> None:
+        """Write unsaved text into the recovery file, or clear it where all is saved."""
+        text = self._pane.editor.text
+        if not self._pane.dirty:
+            await asyncio.to_thread(self._recovery.clear)
+        elif not await asyncio.to_thread(self._recovery.write, text):
+            self._say_once(self._recovery.trouble)
+
+    def keep_unsaved_now(self) -> None:
+        """The same, at once and blocking: for the moment when pkwb is told to end."""
+        if self._pane.dirty:
+            self._recovery.write(self._pane.editor.text)
+
+    async def recovered(self) -> Recovered | None:
+        """Unsaved text that an earlier pkwb left behind; offered once."""
+        return await asyncio.to_thread(self._recovery.take)
+
+    async def forget_recovered(self) -> None:
+        """The recovered text is not wanted."""
+        await asyncio.to_thread(self._recovery.clear)
+
+    async def read(self) -> Source | None:
+        """What is on disk now."""
+        return await self._read()
+
+    async def _read(self) -> Source | None:
+        try:
+            source = await asyncio.to_thread(read_source, self._target.path)
+        except SourceError as error:
+            self._say_once(str(error))
+            return None
+        self._trouble = ""
+        return source
+
+    def _say_once(self, trouble: str) -> None:
+        if trouble and trouble != self._trouble:
+            self._trouble = trouble
+            self._tell(trouble, "warning")

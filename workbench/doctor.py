@@ -1,0 +1,237 @@
+"""What this machine, its settings and its terminal mean for pkwb: findings, each with a consequence for the user."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import resource
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from workbench import __version__
+from workbench.config import Settings
+from workbench.errors import SettingsError
+from workbench.files import network_filesystem
+from workbench.settings import load_settings, settings_files
+from workbench.stores import open_store
+from workbench.topology.host import find_host
+
+TORCH_SECONDS = 60.0
+_MB = 1_000_000
+_LEAST_SHM = 256 * _MB
+"""Below this, /dev/shm may be too small for the large sizes of the problems."""
+_LEAST_FILES = 512
+_TORCH_PROBE = (
+    "import json, sys, torch; import torch.distributed as d; "
+    "print(json.dumps([torch.__version__, d.is_available() and d.is_gloo_available(), torch.cuda.device_count(), "
+    "sys.version.split()[0]]))"
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Finding:
+    """One line of the report. ``problem`` means that something will not work."""
+
+    name: str
+    state: Literal["ok", "note", "problem"]
+    value: str
+    meaning: str
+
+
+def examine(cwd: Path) -> list[Finding]:
+    """All findings; may take seconds, since it starts the ranks' interpreter."""
+    settings, first = _settings(cwd)
+    return [*first, *(finding for check in CHECKS for finding in check(settings, cwd))]
+
+
+def _settings(cwd: Path) -> tuple[Settings, list[Finding]]:
+    places = ", ".join(str(file) for file in settings_files(cwd))
+    try:
+        settings = load_settings(cwd=cwd)
+    except SettingsError as error:
+        meaning = "pkwb does not start until this is corrected; the checks below use the defaults"
+        return Settings(), [_problem("settings", str(error), meaning)]
+    if settings.sources:
+        return settings, [_ok("settings", ", ".join(settings.sources), "these files are in force, later ones win")]
+    return settings, [_ok("settings", "defaults", f"no settings file; pkwb looks for {places}")]
+
+
+def _versions(settings: Settings, cwd: Path) -> Iterator[Finding]:
+    version = platform.python_version()
+    yield _ok("pkwb", __version__, f"on Python {version}, {platform.system()} {platform.release()}")
+    if not (3, 10) <= sys.version_info[:2] <= (3, 13):
+        yield _problem("python", version, "pkwb is made for Python 3.10 to 3.13")
+
+
+def _torch(settings: Settings, cwd: Path) -> Iterator[Finding]:
+    python = settings.ranks.python or sys.executable
+    advice = "ranks cannot start; install torch there, or set ranks.python to an interpreter that has it"
+    try:
+        probe = subprocess.run(
+            [python, "-c", _TORCH_PROBE],
+            capture_output=True,
+            text=True,
+            timeout=TORCH_SECONDS,
+            stdin=subprocess.DEVNULL,
+        )
+        version, gloo, gpus, its_python = json.loads(probe.stdout.splitlines()[-1])
+    except subprocess.TimeoutExpired:
+        yield _problem("torch", f"no answer from {python} within {TORCH_SECONDS:.0f} s", advice)
+    except OSError as error:
+        yield _problem("torch", f"{python}: {error.strerror}", advice)
+    except (ValueError, IndexError):
+        last = (probe.stderr.strip().splitlines() or ["no output"])[-1]
+        yield _problem("torch", f"{python}: {last}", advice)
+    else:
+        yield _ok("torch", f"{version} in {python} (Python {its_python})", "the ranks run under this interpreter")
+        yield from _devices(bool(gloo), int(gpus))
+
+
+def _ask(python: str) -> subprocess.CompletedProcess[str]:
+    command = [python, "-c", _TORCH_PROBE]
+    return subprocess.run(
+        command, capture_output=True, text=True, timeout=TORCH_SECONDS, stdin=subprocess.DEVNULL, check=False
+    )
+
+
+def _devices(gloo: bool, gpus: int) -> Iterator[Finding]:
+    if not gloo:
+        yield _problem("gloo", "not in this torch", "CPU ranks cannot talk to each other; install another torch build")
+    if gpus:
+        yield _note("gpus", str(gpus), "seen by torch; ranks run on the CPU, with gloo")
+
+
+def _machine(settings: Settings, cwd: Path) -> Iterator[Finding]:
+    cores, world = _usable_cores(), settings.ranks.world
+    crowded = f"{world} ranks share them: times are noisy; give fewer --ranks or more cores"
+    enough = f"enough for {world} ranks"
+    yield (_ok if cores >= world else _note)("cores", str(cores), enough if cores >= world else crowded)
+    free = _free_memory()
+    if free is not None:
+        need = 2 * world * 250 * _MB
+        fits = f"each rank's process needs about 250 MB, twice {world} of them stand by"
+        yield (_ok if free > need else _note)("memory", f"{free // _MB} MB free", fits)
+    files = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+    if files != resource.RLIM_INFINITY and files < _LEAST_FILES:
+        yield _note("open files", str(files), f"a low limit; raise it with `ulimit -n {_LEAST_FILES}` before pkwb")
+
+
+def _usable_cores() -> int:
+    host = find_host(Path("/"))
+    return max(1, host.cores if host.limit is None else min(host.cores, int(host.limit)))
+
+
+def _free_memory() -> int | None:
+    try:
+        lines = Path("/proc/meminfo").read_text().splitlines()
+        return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable"))
+    except (OSError, StopIteration, ValueError):
+        return None
+
+
+def _shared_memory(settings: Settings, cwd: Path) -> Iterator[Finding]:
+    try:
+        usage = shutil.disk_usage("/dev/shm")
+    except OSError:
+        if platform.system() == "Linux":
+            yield _problem("/dev/shm", "missing", "tensors travel to the ranks through it; mount a tmpfs there")
+        return
+    value = f"{usage.free // _MB} of {usage.total // _MB} MB free"
+    small = "too small for large sizes; in a container, start it with --shm-size=2g or --ipc=host"
+    fine = "tensors travel to the ranks through it"
+    yield _ok("/dev/shm", value, fine) if usage.free >= _LEAST_SHM else _note("/dev/shm", value, small)
+
+
+def _watching(settings: Settings, cwd: Path) -> Iterator[Finding]:
+    network = network_filesystem(cwd)
+    if network:
+        seconds = f"{settings.watch.interval:g} s"
+        yield _note(
+            "folder", f"{cwd} on {network}", f"a network file system: saves are noticed by looking every {seconds}"
+        )
+    else:
+        yield _ok("folder", str(cwd), "on a local file system: saves are noticed at once")
+    if not os.access(cwd, os.W_OK):
+        yield _note("folder", f"{cwd} is read-only", "working files cannot be created here; give --root or --file")
+    limits = [_number(f"/proc/sys/fs/inotify/max_user_{kind}") for kind in ("watches", "instances")]
+    if None not in limits:
+        value = f"{limits[0]} watches, {limits[1]} instances"
+        yield _ok("inotify", value, "limits a user; when they are used up, pkwb looks at the file at intervals instead")
+
+
+def _number(path: str) -> int | None:
+    try:
+        return int(Path(path).read_text())
+    except (OSError, ValueError):
+        return None
+
+
+def _terminal(settings: Settings, cwd: Path) -> Iterator[Finding]:
+    term = os.environ.get("TERM", "")
+    if term in ("", "dumb") or not sys.stdout.isatty():
+        yield _note(
+            "terminal", f"TERM={term or 'unset'}", "no screen here: `pkwb open` needs a terminal, `pkwb eval` does not"
+        )
+    else:
+        columns, lines = shutil.get_terminal_size()
+        yield _ok("terminal", f"{term}, {columns}x{lines}", "usable from 60x15, everything at once from about 140x40")
+    rich = os.environ.get("COLORTERM", "") in ("truecolor", "24bit")
+    fewer = "256 colours or fewer; themes ansi-dark and ansi-light use the terminal's own (ui.theme)"
+    yield _ok("colours", "24 bit", "all themes look as meant") if rich else _note("colours", "COLORTERM unset", fewer)
+    if os.environ.get("TMUX"):
+        lines_wanted = "`set -s set-clipboard on` and `set -g allow-passthrough on` in tmux.conf let copying reach you"
+        yield _note("tmux", "inside tmux", lines_wanted)
+    if os.environ.get("SSH_CONNECTION"):
+        yield _note("ssh", "over ssh", "animations off, at most 20 frames a second; `ssh -C` helps on slow lines")
+
+
+def _editor(settings: Settings, cwd: Path) -> Iterator[Finding]:
+    command = settings.ui.editor or os.environ.get("VISUAL") or os.environ.get("EDITOR") or "vi"
+    if shutil.which(command.split()[0]):
+        yield _ok("editor", command, "opens as the external editor")
+    else:
+        yield _note("editor", f"{command}: not found", "set ui.editor, $VISUAL or $EDITOR to use an external editor")
+
+
+def _store(settings: Settings, cwd: Path) -> Iterator[Finding]:
+    store = open_store(settings, thorough=True, create=False)
+    try:
+        if store.problem_with:
+            yield _problem("sessions", "not usable", store.problem_with)
+        elif store.path is None:
+            yield _ok("sessions", "none yet", "the session store is made with the first attempt")
+        else:
+            size = store.path.stat().st_size / _MB
+            yield _ok("sessions", f"{store.path}, {size:.1f} MB", "whole; keeps every attempt with its source")
+    finally:
+        store.close()
+
+
+def _ok(name: str, value: str, meaning: str) -> Finding:
+    return Finding(name=name, state="ok", value=value, meaning=meaning)
+
+
+def _note(name: str, value: str, meaning: str) -> Finding:
+    return Finding(name=name, state="note", value=value, meaning=meaning)
+
+
+def _problem(name: str, value: str, meaning: str) -> Finding:
+    return Finding(name=name, state="problem", value=value, meaning=meaning)
+
+
+CHECKS: tuple[Callable[[Settings, Path], Iterator[Finding]], ...] = (
+    _versions,
+    _torch,
+    _machine,
+    _shared_memory,
+    _watching,
+    _terminal,
+    _editor,
+    _store,
+)

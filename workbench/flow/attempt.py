@@ -1,0 +1,422 @@
+"""One attempt: a source version is loaded on every rank, judged trial by trial, timed, and given its verdict."""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import itertools
+import statistics
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from workbench.config import Settings
+from workbench.events import (
+    Bandwidth,
+    Diagnostic,
+    Event,
+    EventStream,
+    FirstVerdict,
+    Log,
+    Phase,
+    PhaseChanged,
+    RankStack,
+    RankSummary,
+    RankVerdict,
+    Status,
+    TimingProgress,
+    Verdict,
+)
+from workbench.flow.figures import bandwidth_event
+from workbench.flow.plan import Trial, trial_plan
+from workbench.flow.sampling import Mismatch, Sampler, TimingFigures
+from workbench.flow.sets import CandidateSet, JudgeSet
+from workbench.flow.settle import Patience, answers, settle
+from workbench.judge.bandwidth import Peak
+from workbench.judge.stacks import Standing, standing
+from workbench.judge.verdicts import Answer, first_cause, overall, reason
+from workbench.judge.verdicts import settle as settle_ranks
+from workbench.ranks.channel import Message
+from workbench.target import Source, Target
+
+
+@dataclass(frozen=True, kw_only=True)
+class Context:
+    """What all attempts of a sitting share."""
+
+    target: Target
+    settings: Settings
+    stream: EventStream
+    judges: JudgeSet
+    numbers: itertools.count[int]
+    """Draw numbers; no two trials of a sitting have the same inputs."""
+    environment: dict[str, str]
+
+
+class Stop(Exception):
+    """The attempt is decided: its status and the ranks that decided it."""
+
+    def __init__(self, status: Status, ranks: Sequence[RankSummary], why: str) -> None:
+        super().__init__(why)
+        self.status = status
+        self.ranks = tuple(ranks)
+        self.why = why
+
+
+class Attempt:
+    """Runs on one set of candidate ranks and ends in a verdict; the set is dead afterwards."""
+
+    def __init__(self, number: int, source: Source, context: Context, seen: float) -> None:
+        self.number = number
+        self._source = source
+        self._context = context
+        self._seen = seen
+        self._path = str(source.path)
+        self._phases: dict[str, float] = {}
+        self._phase: Phase | None = None
+        self._phase_started = 0.0
+        self._ranks: tuple[RankSummary, ...] = ()
+        self._passed = 0
+        self._first_call_ms: float | None = None
+        self._load_ms: float | None = None
+        self._figures: TimingFigures | None = None
+        self._sampler: Sampler | None = None
+        self._bandwidth: Bandwidth | None = None
+        self._candidates: CandidateSet | None = None
+
+    def emit(self, event: Event) -> None:
+        """Put an event of this attempt on the stream."""
+        self._context.stream.emit(dataclasses.replace(event, attempt=self.number))
+
+    def enter(self, phase: Phase) -> None:
+        """Start a phase."""
+        self._phase, self._phase_started = phase, time.perf_counter()
+        self.emit(PhaseChanged(phase=phase, state="started"))
+
+    def leave(self, detail: str = "", failed: bool = False) -> None:
+        """End the phase that runs, if any."""
+        if self._phase is None:
+            return
+        elapsed = (time.perf_counter() - self._phase_started) * 1e3
+        self._phases[self._phase] = elapsed
+        state = "failed" if failed else "finished"
+        self.emit(PhaseChanged(phase=self._phase, state=state, elapsed_ms=elapsed, detail=detail))  # type: ignore[arg-type]
+        self._phase = None
+
+    async def load(self, candidates: CandidateSet) -> None:
+        """Load the source on every rank; Stop when one fails."""
+        self._candidates = candidates
+        candidates.on_log = self._log
+        self.enter("load")
+        candidates.attach(self._context.judges)
+        candidates.load(self._source.text, self._path, self._context.target.problem.arguments)
+        late = await settle(candidates.loaded, candidates, self._patience(), lambda m: m["event"] != "loaded")
+        found = [_loading_answer(answer, future) for answer, future in zip(
+            await self._answers(candidates.loaded, late), candidates.loaded
+        )]
+        if late or any(answer.report is None or answer.report["status"] != "ok" for answer in found):
+            self._stop(found)
+        self._load_ms = max(_number(future.result().get("ms")) for future in candidates.loaded)
+        self.leave()
+
+    async def check(self) -> None:
+        """Judge all trials; Stop at the first that fails."""
+        self.enter("check")
+        plan = trial_plan(self._context.settings.run.trials, self._context.target.problem.scales)
+        for index, trial in enumerate(plan):
+            await self._trial(index, len(plan), trial)
+            self._passed += 1
+            if index == 0:
+                self._first("ok")
+        self.leave(f"{self._passed}/{len(plan)}")
+
+    async def time(self, peak: Peak | None) -> None:
+        """Time the candidate against the reference; Stop when a timed call was wrong."""
+        self.enter("time")
+        begin = {"op": "begin", "number": next(self._context.numbers)}
+        begun = await self._ask_all(begin, self._context.settings.limits.run)
+        overhead = [max(calls) for calls in zip(*(answer.get("overhead", [0]) for answer in begun))]
+        run, device = self._context.settings.run, self._context.target.device
+        self._sampler = Sampler(
+            self._ask_block, run.samples, device, int(statistics.median(overhead)), lambda f: self._progress(f, peak)
+        )
+        try:
+            await asyncio.wait_for(self._sampler.run(), self._context.settings.limits.time)
+        except Mismatch as error:
+            self._stop(await self._mismatch_answers(error.reports))
+        except asyncio.TimeoutError:
+            self._stop([Answer(rank=r, late=True, where="timed calls took too long") for r in range(self._world)])
+        if self._sampler.clocks_disagree():
+            words = "the ranks claim far less time than the judge's own clock leaves room for"
+            raise Stop("suspect", self._ranks, words)
+        self.leave(f"{self._figures.samples if self._figures else 0} samples a side")
+
+    def verdict(self, status: Status, ranks: Sequence[RankSummary], why: str) -> Verdict:
+        """The last word, with everything measured so far; timing is void unless the status is ok."""
+        self.leave(failed=status != "ok")
+        timed = self._figures if status == "ok" else None
+        sampler = self._sampler if timed is not None else None
+        return Verdict(
+            attempt=self.number,
+            status=status,
+            problem=self._context.target.problem.stem,
+            reason=why,
+            ranks=tuple(ranks) or self._ranks,
+            trials_passed=self._passed,
+            trials=self._context.settings.run.trials,
+            speedup=timed.speedup if timed else None,
+            candidate_ms=timed.candidate if timed else None,
+            reference_ms=timed.reference if timed else None,
+            first_call_ms=self._first_call_ms,
+            load_ms=self._load_ms,
+            peak_rss_bytes=self._candidates.peak_rss() if self._candidates else None,
+            bandwidth=self._bandwidth if timed else None,
+            skew=timed.skew if timed else None,
+            flags=timed.flags if timed else (),
+            phases_ms=dict(self._phases),
+            candidate_samples_ms=_samples_ms(sampler.candidate.by_rank()) if sampler else (),
+            reference_samples_ms=_samples_ms(sampler.reference.by_rank()) if sampler else (),
+            environment=self._context.environment,
+        )
+
+    def ok(self) -> Verdict:
+        """The verdict of an attempt that passed everything."""
+        times = self._figures.rank_ms if self._figures else (None,) * self._world
+        ranks = [dataclasses.replace(rank, time_ms=ms) for rank, ms in zip(self._ranks, times)]
+        return self.verdict("ok", ranks, "")
+
+    @property
+    def _world(self) -> int:
+        return self._context.target.world
+
+    async def _trial(self, index: int, count: int, trial: Trial) -> None:
+        number = next(self._context.numbers)
+        message = {"op": "trial", "number": number, "trial": index, "stock": trial.stock, "scale": trial.scale}
+        futures = self._context.judges.ask([message] * self._world)
+        shown: set[int] = set()
+        for rank, future in enumerate(futures):
+            future.add_done_callback(lambda f, rank=rank: self._show_at_once(f, rank, index, count, shown))
+        late = await settle(futures, self._set, self._patience(), _call_failed)
+        found = await self._answers(futures, late)
+        _raise_infra(futures)
+        ranks = settle_ranks(found)
+        for rank, answer in zip(ranks, found):
+            if rank.rank not in shown:
+                self.emit(_rank_verdict(rank, answer, index, count))
+        self._note_first_call(index, found)
+        self._ranks = _worst(self._ranks, ranks)
+        if overall(ranks) != "ok":
+            self._stop(found)
+
+    def _show_at_once(
+        self, future: asyncio.Future[Message], rank: int, index: int, count: int, shown: set[int]
+    ) -> None:
+        """A rank that was compared is shown while others are still busy; failures wait until their cause is known."""
+        report = {} if future.cancelled() or future.exception() else future.result().get("report") or {}
+        if report.get("status") in ("ok", "wrong"):
+            shown.add(rank)
+            answer = Answer(rank=rank, report=report)
+            self.emit(_rank_verdict(settle_ranks([answer])[0], answer, index, count))
+
+    def _note_first_call(self, index: int, found: Sequence[Answer]) -> None:
+        times = [_call_ms(answer) for answer in found]
+        if index == 0 and all(ms is not None for ms in times):
+            self._first_call_ms = max(ms for ms in times if ms is not None)
+
+    def _first(self, status: Status) -> None:
+        self.emit(FirstVerdict(status=status, since_save_ms=(time.time() - self._seen) * 1e3))
+
+    def _stop(self, found: Sequence[Answer]) -> None:
+        """End the attempt with what the ranks came to; shows failures at their line."""
+        ranks = settle_ranks(found)
+        status = overall(ranks)
+        for diagnostic in _diagnostics(found, self._path):
+            self.emit(diagnostic)
+        for answer in found:
+            text = _failure(answer).get("text")
+            if text:
+                self.emit(Log(rank=answer.rank, stream="stderr", text=str(text)))
+        if self._passed == 0:
+            self._first(status)
+        cause = first_cause(found)
+        raise Stop(status, ranks, reason(status, ranks, cause.rank if cause else None))
+
+    async def _answers(self, futures: Sequence[asyncio.Future[Message]], late: bool) -> list[Answer]:
+        stacks = await self._stacks() if late else {}
+        return answers(futures, self._set, stacks, late, self._path)
+
+    async def _mismatch_answers(self, reports: Sequence[Message]) -> list[Answer]:
+        """Ranks without a bad report of a timed block were not at fault."""
+        found = []
+        for rank, message in enumerate(reports):
+            fine = {"status": "ok"} if "samples" in message else None
+            found.append(Answer(rank=rank, report=message.get("report", fine), death=self._set.exits.get(rank)))
+        return found
+
+    async def _stacks(self) -> dict[int, Standing]:
+        """Take and show where every rank stands."""
+        texts = await self._set.stacks()
+        found = {rank: standing(text, self._path) for rank, text in texts.items()}
+        for rank, place in found.items():
+            self.emit(RankStack(rank=rank, where=place.words, stack=texts[rank], line=place.line))
+        return found
+
+    async def _show_stacks(self) -> None:
+        await self._stacks()
+
+    def _patience(self) -> Patience:
+        limits = self._context.settings.limits
+        return Patience(limit=limits.run, stall=limits.stall, on_stall=self._show_stacks)
+
+    async def _ask_block(self, side: str, first: int, calls: int, last: int) -> list[Message]:
+        message = {"op": "block", "side": side, "first": first, "calls": calls, "last": last}
+        return await self._ask_all(message, self._context.settings.limits.time)
+
+    async def _ask_all(self, message: Message, limit: float) -> list[Message]:
+        """All judges' answers to a request that calls the candidate; Stop when a rank fails or never returns."""
+        futures = self._context.judges.ask([message] * self._world)
+        patience = dataclasses.replace(self._patience(), limit=limit)
+        late = await settle(futures, self._set, patience, _call_failed)
+        if late or any(not f.done() or f.result().get("gone") or _call_failed(f.result()) for f in futures):
+            self._stop(await self._answers(futures, late))
+        _raise_infra(futures)
+        return [future.result() for future in futures]
+
+    def _progress(self, figures: TimingFigures, peak: Peak | None) -> None:
+        self._figures = figures
+        self.emit(
+            TimingProgress(
+                samples=figures.samples,
+                total=figures.total,
+                candidate_ms=figures.candidate,
+                reference_ms=figures.reference,
+                speedup=figures.speedup,
+                rank_ms=figures.rank_ms,
+                skew=figures.skew,
+                flags=figures.flags,
+            )
+        )
+        self._bandwidth = bandwidth_event(self._context.target, figures, peak)
+        self.emit(self._bandwidth)
+
+    def _log(self, message: Message) -> None:
+        self.emit(Log(rank=message["rank"], stream=message["stream"], text=message["text"]))
+
+    @property
+    def _set(self) -> CandidateSet:
+        if self._candidates is None:
+            raise RuntimeError("the attempt has no ranks yet")
+        return self._candidates
+
+
+def _loading_answer(answer: Answer, future: asyncio.Future[Message]) -> Answer:
+    """An answer to `load` as a report: loaded, or the failure that the rank described."""
+    message = future.result() if future.done() else {}
+    if message.get("event") == "loaded":
+        return dataclasses.replace(answer, report={"status": "ok"})
+    if message.get("event") != "failed":
+        return answer
+    failure = message["failure"] if isinstance(message.get("failure"), dict) else {}
+    status = "build-error" if message.get("status") == "build-error" else "load-error"
+    return dataclasses.replace(answer, report={"status": status, "detail": _error_words(failure), "failure": failure})
+
+
+def _error_words(failure: Message) -> str:
+    kind, message = str(failure.get("type", "error")), str(failure.get("message", ""))
+    line = failure.get("line")
+    spot = f", line {line}" if isinstance(line, int) and line else ""
+    return f"{message}{spot}" if kind == "NoSolution" else f"{kind}: {message}{spot}"
+
+
+def _call_failed(message: Message) -> bool:
+    return bool(message.get("gone")) or (message.get("report") or {}).get("status") == "crash"
+
+
+def _raise_infra(futures: Sequence[asyncio.Future[Message]]) -> None:
+    """A judge's own error is pkwb's fault, not the kernel's."""
+    from workbench.errors import RanksError
+
+    for rank, future in enumerate(futures):
+        error = future.result().get("error") if future.done() else None
+        if error:
+            raise RanksError(f"judge rank {rank}: {error['type']}: {error['message']}\n{error['text']}")
+
+
+def _failure(answer: Answer) -> Message:
+    failure = (answer.report or {}).get("failure")
+    return failure if isinstance(failure, dict) else {}
+
+
+def _diagnostics(found: Sequence[Answer], path: str) -> list[Diagnostic]:
+    """One diagnostic per different failure with a line; ranks that fail alike share one."""
+    places: dict[tuple[int, int, str], list[int]] = {}
+    for answer in found:
+        failure = _failure(answer)
+        if failure and not failure.get("secondary"):
+            key = (_whole(failure.get("line")), _whole(failure.get("column")), _error_words({**failure, "line": 0}))
+            places.setdefault(key, []).append(answer.rank)
+    return [
+        Diagnostic(
+            severity="error",
+            message=message,
+            path=path,
+            line=line,
+            column=column,
+            rank=ranks[0] if len(ranks) == 1 and len(found) > 1 else None,
+        )
+        for (line, column, message), ranks in places.items()
+    ]
+
+
+def _rank_verdict(rank: RankSummary, answer: Answer, index: int, count: int) -> RankVerdict:
+    report = answer.report or {}
+    return RankVerdict(
+        rank=rank.rank,
+        trial=index,
+        trials=count,
+        status=rank.status,
+        max_abs_err=rank.max_abs_err,
+        max_rel_err=rank.max_rel_err,
+        error_ratio=report.get("ratio"),
+        first_bad=rank.first_bad,
+        expected=report.get("expected", ""),
+        got=report.get("got", ""),
+        call_ms=_call_ms(answer),
+        detail=rank.detail,
+    )
+
+
+def _worst(before: Sequence[RankSummary], now: Sequence[RankSummary]) -> tuple[RankSummary, ...]:
+    """Each rank's summary over the trials so far: the largest errors, the latest status."""
+    if not before:
+        return tuple(now)
+    return tuple(
+        dataclasses.replace(
+            new,
+            max_abs_err=_larger(old.max_abs_err, new.max_abs_err),
+            max_rel_err=_larger(old.max_rel_err, new.max_rel_err),
+        )
+        for old, new in zip(before, now)
+    )
+
+
+def _larger(one: float | None, other: float | None) -> float | None:
+    known = [value for value in (one, other) if value is not None]
+    return max(known) if known else None
+
+
+def _call_ms(answer: Answer) -> float | None:
+    ns = (answer.report or {}).get("ns")
+    return ns / 1e6 if isinstance(ns, int) else None
+
+
+def _whole(value: object) -> int:
+    return value if isinstance(value, int) else 0
+
+
+def _number(value: object) -> float:
+    return float(value) if isinstance(value, (int, float)) else 0.0
+
+
+def _samples_ms(rows: Sequence[Sequence[int]]) -> tuple[tuple[float, ...], ...]:
+    return tuple(tuple(ns / 1e6 for ns in row) for row in rows)

@@ -1,0 +1,264 @@
+"""The engine of a sitting: keeps judges and a warm set of candidate ranks, runs one attempt at a time, supersedes at once."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import itertools
+import secrets
+import time
+import traceback
+
+from problems.binding import judge_job
+from workbench.config import Settings
+from workbench.errors import PkwbError, RanksError
+from workbench.events import EventStream, Notice, Origin, RanksReady, SourceSeen, Status, Verdict
+from workbench.flow.attempt import Attempt, Context, Stop
+from workbench.flow.figures import environment, link_peak
+from workbench.flow.sets import CandidateSet, JudgeSet, rank_request
+from workbench.flow.zygote import Zygote
+from workbench.ranks.channel import Message
+from workbench.target import Source, Target
+
+_PREPARE_AHEAD_BYTES = 256 << 20
+
+
+class Engine:
+    """Runs submitted sources on ranks and emits everything on the stream. All methods belong to one asyncio loop."""
+
+    def __init__(self, target: Target, settings: Settings, stream: EventStream) -> None:
+        self._target = target
+        self._settings = settings
+        self._stream = stream
+        self._zygote = Zygote()
+        self._judges: JudgeSet | None = None
+        self._context: Context | None = None
+        self._standby: asyncio.Task[CandidateSet] | None = None
+        self._starting: asyncio.Task[None] | None = None
+        self._run: asyncio.Task[Verdict] | None = None
+        self._number = 0
+        self._numbers = itertools.count(1)
+        self._ending: Status = "superseded"
+        self._closed = False
+
+    @property
+    def busy(self) -> bool:
+        """Whether an attempt runs."""
+        return self._run is not None and not self._run.done()
+
+    async def start(self) -> None:
+        """Start zygote, judges and the first standby set; what fails is told as a Notice, and again by each attempt."""
+        try:
+            await self._ready()
+        except PkwbError as error:
+            self._stream.emit(Notice(severity="error", text=str(error)))
+
+    def submit(self, source: Source, origin: Origin) -> int:
+        """Judge a source version, ending an attempt that runs as superseded; the new attempt's number."""
+        self._number += 1
+        seen = time.time()
+        self._stream.emit(
+            SourceSeen(
+                attempt=self._number, time=seen, path=str(source.path), digest=source.digest, changed=True, origin=origin
+            )
+        )
+        before = self._stop_run("superseded")
+        self._run = asyncio.ensure_future(self._attempt(self._number, source, seen, before))
+        return self._number
+
+    def cancel(self) -> None:
+        """End the attempt that runs, as cancelled."""
+        self._stop_run("cancelled")
+
+    async def wait(self) -> Verdict | None:
+        """The verdict of the newest attempt; None when nothing was submitted."""
+        run = self._run
+        if run is None:
+            return None
+        await asyncio.wait([run])
+        return await self.wait() if run is not self._run else run.result()
+
+    async def close(self) -> None:
+        """End everything; no rank is left when this returns."""
+        self._closed = True
+        run = self._stop_run("cancelled")
+        if run is not None:
+            await asyncio.wait([run], timeout=5)
+        for task in (self._starting, self._standby):
+            if task is not None:
+                task.cancel()
+                with contextlib.suppress(asyncio.CancelledError, PkwbError):
+                    await task
+        await self._zygote.close()
+
+    def _stop_run(self, ending: Status) -> asyncio.Task[Verdict] | None:
+        run = self._run
+        if run is not None and not run.done():
+            self._ending = ending
+            run.cancel()
+        return run
+
+    async def _attempt(self, number: int, source: Source, seen: float, before: asyncio.Task[Verdict] | None) -> Verdict:
+        """One attempt, retried once when pkwb itself failed; always ends in a verdict."""
+        try:
+            if before is not None and not before.done():
+                await asyncio.wait([before])
+            try:
+                verdict = await self._try(number, source, seen)
+            except RanksError as error:
+                self._stream.emit(Notice(attempt=number, severity="warning", text=f"ranks are started anew: {error}"))
+                await self._restart()
+                verdict = await self._try(number, source, seen)
+        except asyncio.CancelledError:
+            verdict = self._verdict(number, self._ending, "")
+        except PkwbError as error:
+            verdict = self._verdict(number, "infra", str(error))
+        except Exception:
+            verdict = self._verdict(number, "infra", traceback.format_exc())
+        self._stream.emit(verdict)
+        return verdict
+
+    async def _try(self, number: int, source: Source, seen: float) -> Verdict:
+        candidates: CandidateSet | None = None
+        attempt: Attempt | None = None
+        try:
+            context = await self._ready()
+            attempt = Attempt(number, source, context, seen)
+            attempt.enter("start")
+            candidates = await self._take_standby()
+            attempt.leave()
+            return await self._stages(attempt, candidates, context)
+        except asyncio.CancelledError:
+            if attempt is not None:
+                self._end_set(candidates)
+                return attempt.verdict(self._ending, (), "")
+            raise
+        finally:
+            self._end_set(candidates)
+            if not self._closed and self._judges is not None:
+                self._keep_standby()
+
+    async def _stages(self, attempt: Attempt, candidates: CandidateSet, context: Context) -> Verdict:
+        try:
+            await attempt.load(candidates)
+            await attempt.check()
+            if self._settings.run.samples > 0:
+                self._keep_standby()
+                await asyncio.wait([self._standby] if self._standby else [])
+                peak = await link_peak(context.judges, self._target, self._zygote.torch, self._settings.limits.start)
+                await attempt.time(peak)
+            return attempt.ok()
+        except Stop as stop:
+            return attempt.verdict(stop.status, stop.ranks, stop.why)
+
+    def _end_set(self, candidates: CandidateSet | None) -> None:
+        if candidates is not None:
+            candidates.kill()
+
+    def _verdict(self, number: int, status: Status, reason: str) -> Verdict:
+        return Verdict(attempt=number, status=status, problem=self._target.problem.stem, reason=reason, ranks=())
+
+    async def _ready(self) -> Context:
+        """The context of attempts; starts zygote and judges if they are not there."""
+        if self._context is None:
+            if self._starting is None or self._starting.done():
+                self._starting = asyncio.ensure_future(self._start_ranks())
+            await asyncio.shield(self._starting)
+        if self._context is None:
+            raise RanksError("the ranks could not be started")
+        return self._context
+
+    async def _start_ranks(self) -> None:
+        limit = self._settings.limits.start
+        zygote = self._zygote
+        await zygote.start(self._settings.ranks.python, limit)
+        judges = JudgeSet(zygote, self._target.world)
+        judges.fork(self._request("judge"), lambda rank: [])
+        baseline = CandidateSet(zygote, self._target.world)
+        await baseline.start(self._request("baseline"), limit)
+        await judges.wait_ready(limit)
+        self._judges = judges
+        self._keep_standby()
+        await judges.each(self._setups(), limit)
+        await self._load_baseline(baseline, judges)
+        self._context = Context(
+            target=self._target,
+            settings=self._settings,
+            stream=self._stream,
+            judges=judges,
+            numbers=self._numbers,
+            environment=environment(self._target, zygote),
+        )
+
+    def _setups(self) -> list[Message]:
+        seed = secrets.token_hex(16)
+        jobs = [judge_job(self._target.binding, rank) for rank in range(self._target.world)]
+        return [{"op": "setup", "job": job, "seed": seed} for job in jobs]
+
+    async def _load_baseline(self, baseline: CandidateSet, judges: JudgeSet) -> None:
+        problem = self._target.problem
+        baseline.load(problem.reference_source(), str(problem.reference_path), problem.arguments)
+        _done, pending = await asyncio.wait(baseline.loaded, timeout=self._settings.limits.run)
+        for future in baseline.loaded:
+            if pending or future.result()["event"] != "loaded":
+                raise RanksError(f"the reference of problem {problem.number} could not be loaded: {_why(future)}")
+        await asyncio.wait(baseline.attach(judges, "baseline"))
+
+    def _request(self, role: str) -> Message:
+        return rank_request(self._target, role, self._settings.ranks.threads)
+
+    def _keep_standby(self) -> None:
+        """Have a warm set of candidate ranks, unless there is one or one is on its way."""
+        if self._standby is None:
+            self._standby = asyncio.ensure_future(self._start_standby())
+
+    async def _start_standby(self) -> CandidateSet:
+        candidates = CandidateSet(self._zygote, self._target.world)
+        try:
+            await candidates.start(self._request("candidate"), self._settings.limits.start)
+        except BaseException:
+            candidates.kill()
+            raise
+        self._stream.emit(
+            RanksReady(
+                world=self._target.world,
+                device=self._target.device,
+                backend=self._target.backend,
+                startup_ms=candidates.startup_ms,
+                torch=candidates.torch,
+            )
+        )
+        return candidates
+
+    async def _take_standby(self) -> CandidateSet:
+        """The standby set, once it is ready; a set that died while it waited is replaced."""
+        for _ in range(2):
+            self._keep_standby()
+            standby = self._standby
+            assert standby is not None
+            try:
+                candidates = await asyncio.shield(standby)
+            except asyncio.CancelledError:
+                raise
+            except PkwbError:
+                self._standby = None
+                raise
+            self._standby = None
+            if not candidates.exits:
+                return candidates
+            candidates.kill()
+        raise RanksError("candidate ranks died while they stood by")
+
+    async def _restart(self) -> None:
+        """Throw zygote, judges and standby set away and start anew."""
+        self._context, self._judges, self._starting = None, None, None
+        if self._standby is not None:
+            self._standby.cancel()
+            self._standby = None
+        await self._zygote.close()
+        self._zygote = Zygote()
+
+
+def _why(future: asyncio.Future[Message]) -> str:
+    message = future.result() if future.done() else {}
+    return str(message.get("failure", {}).get("text") or message or "no answer")

@@ -1,0 +1,165 @@
+"""Timing of one attempt: warm-up, alternating blocks of reference and candidate, live figures, two clocks compared."""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+
+from workbench.errors import RanksError
+from workbench.events import Ratio, Spread
+from workbench.ranks.channel import Message
+
+BLOCK = 10
+"""Timed calls of one side before the other side gets its turn."""
+WARM_UP_CALLS = 20
+WARM_UP_S = {"cpu": 0.1, "cuda": 0.5}
+"""Seconds of warm-up a side at least (cuda: clocks ramp up) and, with ``_WARM_UP_CAP_S``, at most."""
+_WARM_UP_CAP_S = 2.0
+_BUDGET_S = 30.0
+"""Wall seconds that all samples of both sides may take; slow calls get fewer samples and the flag few-samples."""
+_MIN_SAMPLES = 5
+_DISAGREEMENT = 0.25
+_MIN_OVERHEAD_NS = 200_000
+
+SIDES = ("baseline", "candidate")
+
+Blocks = list[list[list[int]]]
+"""Durations in ns by block, rank and call."""
+
+
+@dataclass
+class Side:
+    """What was measured of one side."""
+
+    blocks: Blocks = field(default_factory=list)
+
+    def by_rank(self) -> list[list[int]]:
+        """P rows of all durations in ns, in the order measured."""
+        return [[ns for block in self.blocks for ns in block[rank]] for rank in range(len(self.blocks[0]))]
+
+    def slowest(self) -> list[list[int]]:
+        """Per block, each call's duration on its slowest rank, in ns."""
+        return [[max(calls) for calls in zip(*block)] for block in self.blocks]
+
+
+@dataclass(frozen=True, kw_only=True)
+class TimingFigures:
+    """The figures after some samples; times in ms."""
+
+    samples: int
+    total: int
+    candidate: Spread
+    reference: Spread
+    speedup: Ratio
+    rank_ms: tuple[float, ...]
+    skew: float
+    flags: tuple[str, ...]
+
+
+class Mismatch(Exception):
+    """A timed call's result was not the result of its inputs: all timing is void."""
+
+    def __init__(self, reports: list[Message]) -> None:
+        super().__init__("a timed call was wrong")
+        self.reports = reports
+
+
+AskBlock = Callable[[str, int, int, int], Awaitable[list[Message]]]
+
+
+class Sampler:
+    """Runs the plan R C C R R C C R ... through ``ask(side, first, calls, last)``, which gets the answers of all judges."""
+
+    def __init__(self, ask: AskBlock, samples: int, device: str, overhead_ns: int, on_figures: Callable[[TimingFigures], None]) -> None:
+        self._ask = ask
+        self._wanted = samples
+        self._overhead_ns = overhead_ns
+        self._warm_up_s = WARM_UP_S[device]
+        self._on_figures = on_figures
+        self._seed = secrets.randbits(32)
+        self._next_call = dict.fromkeys(SIDES, 0)
+        self._bracket_ns = 0
+        self._claimed_ns = 0
+        self.reference = Side()
+        self.candidate = Side()
+
+    async def run(self) -> TimingFigures:
+        """Warm up, sample, and return the last figures. Raises Mismatch when a checked call was wrong."""
+        total = self._affordable(await self._warm_up())
+        figures = None
+        for pair, start in enumerate(range(0, total, BLOCK)):
+            calls = min(BLOCK, total - start)
+            for side in SIDES if pair % 2 == 0 else SIDES[::-1]:
+                await self._block(side, calls, start + calls == total)
+            figures = await asyncio.to_thread(self._figures, total)
+            self._on_figures(figures)
+        if figures is None:
+            raise RanksError("no timed call was made; ask for at least one sample")
+        return figures
+
+    async def _warm_up(self) -> float:
+        """Untimed calls, as many of either side, so that call i has the same inputs on both; seconds of a pair."""
+        spent, calls, batch = dict.fromkeys(SIDES, 0.0), 0, 1
+        while calls < WARM_UP_CALLS or min(spent.values()) < self._warm_up_s:
+            for side in SIDES:
+                durations, _brackets = await self._timed_block(side, batch, last=False)
+                spent[side] += sum(max(ns) for ns in zip(*durations)) / 1e9
+            calls += batch
+            if max(spent.values()) > _WARM_UP_CAP_S:
+                break
+            batch = min(WARM_UP_CALLS, max(1, int(self._warm_up_s * calls / max(spent.values()))))
+        return sum(spent.values()) / calls
+
+    def _affordable(self, pair_s: float) -> int:
+        return min(self._wanted, max(_MIN_SAMPLES, int(_BUDGET_S / max(pair_s, 1e-9))))
+
+    async def _block(self, side: str, calls: int, last: bool) -> None:
+        durations, brackets = await self._timed_block(side, calls, last)
+        target = self.reference if side == "baseline" else self.candidate
+        target.blocks.append(durations)
+        if side == "candidate":
+            self._claimed_ns += sum(max(ns) for ns in zip(*durations))
+            self._bracket_ns += sum(max(ns) for ns in zip(*brackets))
+
+    async def _timed_block(self, side: str, calls: int, last: bool) -> tuple[list[list[int]], list[list[int]]]:
+        first = self._next_call[side]
+        self._next_call[side] = first + calls
+        answers = await self._ask(side, first, calls, first + calls - 1 if last else -1)
+        if any("samples" not in answer or "report" in answer for answer in answers):
+            raise Mismatch(answers)
+        rows = [answer["samples"] for answer in answers]
+        return [[call[1] for call in row] for row in rows], [[call[2] for call in row] for row in rows]
+
+    def _figures(self, total: int) -> TimingFigures:
+        # numpy takes 0.1 s to import: here in a thread, while samples are taken elsewhere
+        from workbench.judge import statistics
+
+        matrix = self.candidate.by_rank()
+        reference, candidate = self.reference.slowest(), self.candidate.slowest()
+        flags = statistics.flags(matrix)
+        return TimingFigures(
+            samples=len(matrix[0]),
+            total=total,
+            candidate=_ms(statistics.spread([ns for block in candidate for ns in block])),
+            reference=_ms(statistics.spread([ns for block in reference for ns in block])),
+            speedup=statistics.speedup(reference, candidate, self._seed),
+            rank_ms=tuple(ns / 1e6 for ns in statistics.rank_medians(matrix)),
+            skew=statistics.skew(matrix),
+            flags=(*flags, "clock-disagreement") if self.clocks_disagree() else flags,
+        )
+
+    def clocks_disagree(self) -> bool:
+        """Whether the ranks claim much less time than the judges' own brackets around the calls leave room for.
+
+        A bracket also holds the message to the rank, the changed inputs and the alignment: ``overhead_ns`` a call,
+        measured with empty calls, doubled for safety.
+        """
+        calls = sum(len(block[0]) for block in self.candidate.blocks)
+        unexplained = self._bracket_ns - calls * 2 * max(self._overhead_ns, _MIN_OVERHEAD_NS)
+        return unexplained > 0 and self._claimed_ns < _DISAGREEMENT * unexplained
+
+
+def _ms(spread: Spread) -> Spread:
+    return Spread(median=spread.median / 1e6, p10=spread.p10 / 1e6, p90=spread.p90 / 1e6)

@@ -1,0 +1,275 @@
+"""Sets of ranks as the parent sees them: judges that answer requests, and candidates that run one source version."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import os
+import signal
+import socket
+import time
+from collections.abc import Callable, Sequence
+from functools import partial
+
+from workbench.errors import RanksError
+from workbench.flow.wire import Wire
+from workbench.flow.zygote import Zygote
+from workbench.ranks.channel import Message
+from workbench.ranks.shared import shared_fd
+from workbench.target import Target
+
+LogHandler = Callable[[Message], None]
+
+
+def rank_request(target: Target, role: str, threads: int) -> Message:
+    """What the zygote is told of a set; ``threads`` 0 shares the cores between the ranks."""
+    share = max(1, (os.cpu_count() or 1) // target.world)
+    return {"role": role, "world": target.world, "device": target.device, "threads": threads or share}
+
+
+class RankSet:
+    """One forked set: a wire to each rank, readiness, deaths, and its end."""
+
+    def __init__(self, zygote: Zygote, world: int) -> None:
+        self.zygote = zygote
+        self.world = world
+        self.id = 0
+        self.pids: list[int] = []
+        self.exits: dict[int, Message] = {}
+        """Deaths by rank, as the zygote reported them."""
+        self.torch = ""
+        self.startup_ms = 0.0
+        self.killed = False
+        self.on_log: LogHandler = lambda message: None
+        self.changed = asyncio.Event()
+        """Set whenever a rank died."""
+        loop = asyncio.get_running_loop()
+        self._wires = [Wire(partial(self._message, rank), partial(self._closed, rank)) for rank in range(world)]
+        self._ready: list[asyncio.Future[None]] = [loop.create_future() for _ in range(world)]
+        self._gone: asyncio.Future[None] = loop.create_future()
+        self._stacks: asyncio.Future[dict[str, str]] | None = None
+        self._forked_at = 0.0
+
+    def fork(self, request: Message, fds_of_rank: Callable[[int], list[int]]) -> None:
+        """Have the zygote fork the ranks; each gets its wire's far end and the descriptors of ``fds_of_rank``."""
+        self._forked_at = time.perf_counter()
+        fds = [fd for rank in range(self.world) for fd in (self._wires[rank].far_end(), *fds_of_rank(rank))]
+        self.id = self.zygote.fork(request, fds, self._report)
+        for wire in self._wires:
+            wire.release_far_end()
+
+    async def wait_ready(self, limit: float) -> None:
+        """Wait until every rank has joined its group; RanksError after ``limit`` seconds or when one died."""
+        done, pending = await asyncio.wait(self._ready, timeout=limit, return_when=asyncio.FIRST_EXCEPTION)
+        for future in done:
+            future.result()
+        if pending:
+            raise RanksError(f"{len(pending)} of {self.world} ranks were not ready after {limit:g} s")
+
+    def kill(self) -> None:
+        """End all ranks of the set and what they left behind."""
+        if not self.killed:
+            self.killed = True
+            self.zygote.kill(self.id)
+            for wire in self._wires:
+                wire.close()
+
+    async def wait_gone(self, limit: float = 10.0) -> None:
+        """Wait until nothing of the set is left."""
+        await asyncio.wait([self._gone], timeout=limit)
+
+    async def stacks(self, limit: float = 2.0) -> dict[int, str]:
+        """The Python stacks of the living ranks, by rank; empty when they cannot be had."""
+        if self._stacks is None:
+            self._stacks = asyncio.get_running_loop().create_future()
+            self.zygote.ask_stacks(self.id)
+        waiting = self._stacks
+        await asyncio.wait([waiting], timeout=limit)
+        return {int(rank): text for rank, text in waiting.result().items()} if waiting.done() else {}
+
+    def peak_rss(self) -> int | None:
+        """The largest resident memory in bytes that any rank had so far, by /proc; None where there is none."""
+        peaks = [_peak_rss(pid) for pid in self.pids]
+        known = [peak for peak in peaks if peak is not None]
+        return max(known) if known else None
+
+    def send(self, rank: int, message: Message, fds: Sequence[int] = ()) -> None:
+        """Send one message to one rank."""
+        self._wires[rank].send(message, fds)
+
+    def _message(self, rank: int, message: Message) -> None:
+        if message.get("event") == "ready" and not self._ready[rank].done():
+            self.torch = str(message.get("torch", ""))
+            self.startup_ms = (time.perf_counter() - self._forked_at) * 1e3
+            self._ready[rank].set_result(None)
+
+    def _closed(self, rank: int, reason: str) -> None:
+        """A rank's wire ended; its death is reported by the zygote."""
+
+    def _report(self, message: Message) -> None:
+        event = message["event"]
+        if event == "forked":
+            self.pids = message["pids"]
+        elif event == "log":
+            self.on_log(message)
+        elif event == "exit":
+            self._died(message)
+        elif event == "stacks" and self._stacks is not None and not self._stacks.done():
+            self._stacks.set_result(message["stacks"])
+            self._stacks = None
+        elif event in ("gone", "lost"):
+            self._all_gone()
+
+    def _died(self, message: Message) -> None:
+        rank = message["rank"]
+        if not self.killed:
+            self.exits[rank] = message
+        if not self._ready[rank].done():
+            self._ready[rank].set_exception(RanksError(f"rank {rank} died while it started"))
+            self._ready[rank].exception()
+        self.changed.set()
+
+    def _all_gone(self) -> None:
+        for rank, future in enumerate(self._ready):
+            if not future.done():
+                future.set_exception(RanksError(f"rank {rank} was ended while it started"))
+                future.exception()
+        if not self._gone.done():
+            self._gone.set_result(None)
+        self.changed.set()
+
+
+class JudgeSet(RankSet):
+    """The judge ranks: every request goes to all of them and each answers."""
+
+    def __init__(self, zygote: Zygote, world: int) -> None:
+        super().__init__(zygote, world)
+        self._ids = itertools.count(1)
+        self._waiting: dict[int, asyncio.Future[Message]] = {}
+
+    def ask(self, messages: Sequence[Message], fds: Sequence[Sequence[int]] = ()) -> list[asyncio.Future[Message]]:
+        """Send each rank its message, all before any answer is awaited; the answers' futures in rank order."""
+        loop = asyncio.get_running_loop()
+        futures = []
+        for rank, message in enumerate(messages):
+            number = next(self._ids)
+            future: asyncio.Future[Message] = loop.create_future()
+            self._waiting[number] = future
+            futures.append(future)
+            self.send(rank, {**message, "id": number}, fds[rank] if fds else ())
+        return futures
+
+    async def all(self, message: Message, limit: float) -> list[Message]:
+        """The same request to all; their answers. RanksError when one fails or ``limit`` seconds pass."""
+        return await self.each([message] * self.world, limit)
+
+    async def each(
+        self, messages: Sequence[Message], limit: float, fds: Sequence[Sequence[int]] = ()
+    ) -> list[Message]:
+        """Each rank its own request; their answers, as in ``all``."""
+        futures = self.ask(messages, fds)
+        _done, pending = await asyncio.wait(futures, timeout=limit)
+        if pending:
+            raise RanksError(f"the judge did not answer `{messages[0]['op']}` within {limit:g} s")
+        answers = [future.result() for future in futures]
+        for rank, answer in enumerate(answers):
+            if "error" in answer:
+                raise RanksError(f"judge rank {rank}: {answer['error']['type']}: {answer['error']['message']}")
+        return answers
+
+    def _message(self, rank: int, message: Message) -> None:
+        super()._message(rank, message)
+        future = self._waiting.pop(message.get("id", 0), None)
+        if future is not None and not future.done():
+            future.set_result(message)
+
+    def _died(self, message: Message) -> None:
+        super()._died(message)
+        self._fail_all(f"judge rank {message['rank']} died ({exit_words(message)})")
+
+    def _all_gone(self) -> None:
+        super()._all_gone()
+        self._fail_all("the judge ranks were ended")
+
+    def _fail_all(self, reason: str) -> None:
+        waiting, self._waiting = self._waiting, {}
+        for future in waiting.values():
+            if not future.done():
+                future.set_exception(RanksError(reason))
+                future.exception()
+
+
+class CandidateSet(RankSet):
+    """Candidate or baseline ranks: stand by, load one source, then answer the judges they are attached to."""
+
+    def __init__(self, zygote: Zygote, world: int) -> None:
+        super().__init__(zygote, world)
+        loop = asyncio.get_running_loop()
+        self._judge_ends: list[tuple[int, int, int]] = []
+        self.loaded: list[asyncio.Future[Message]] = [loop.create_future() for _ in range(world)]
+        """``loaded``, ``failed`` or ``exit`` of each rank."""
+
+    async def start(self, request: Message, limit: float) -> None:
+        """Fork the ranks, each with its ends of a socket and two shared regions, and wait until all are ready."""
+        pairs = [socket.socketpair() for _ in range(self.world)]
+        own = [(pairs[rank][0].detach(), shared_fd("inbox"), shared_fd("outbox")) for rank in range(self.world)]
+        self._judge_ends = own
+        self.fork(request, lambda rank: [pairs[rank][1].fileno(), *own[rank][1:]])
+        for _near, far in pairs:
+            far.close()
+        await self.wait_ready(limit)
+
+    def attach(self, judges: JudgeSet, side: str = "candidate") -> list[asyncio.Future[Message]]:
+        """Hand each rank's other ends to its judge; from now on the judges call this set as that side."""
+        answers = judges.ask([{"op": "attach", "side": side}] * self.world, self._judge_ends)
+        self._close_judge_ends()
+        return answers
+
+    def kill(self) -> None:
+        """End all ranks of the set and what they left behind."""
+        super().kill()
+        self._close_judge_ends()
+
+    def _close_judge_ends(self) -> None:
+        ends, self._judge_ends = self._judge_ends, []
+        for fd in itertools.chain.from_iterable(ends):
+            os.close(fd)
+
+    def load(self, text: str, path: str, arguments: list[str]) -> None:
+        """Send the source to all ranks; ``loaded`` gets their answers."""
+        for rank in range(self.world):
+            self.send(rank, {"op": "load", "text": text, "path": path, "arguments": arguments})
+
+    def _message(self, rank: int, message: Message) -> None:
+        super()._message(rank, message)
+        if message.get("event") in ("loaded", "failed") and not self.loaded[rank].done():
+            self.loaded[rank].set_result(message)
+            if message["event"] == "failed":
+                self.changed.set()
+
+    def _died(self, message: Message) -> None:
+        super()._died(message)
+        if not self.loaded[message["rank"]].done():
+            self.loaded[message["rank"]].set_result(message)
+
+
+def exit_words(message: Message) -> str:
+    """A rank's death in words."""
+    if message["signal"]:
+        try:
+            name = signal.Signals(message["signal"]).name
+        except ValueError:
+            name = "unknown signal"
+        return f"killed by signal {message['signal']}, {name}"
+    return f"exited with code {message['code']}"
+
+
+def _peak_rss(pid: int) -> int | None:
+    try:
+        with open(f"/proc/{pid}/status", encoding="ascii", errors="replace") as status:
+            for line in status:
+                if line.startswith("VmHWM:"):
+                    return int(line.split()[1]) * 1024
+    except OSError:
+        return None
+    return None

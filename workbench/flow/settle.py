@@ -1,0 +1,95 @@
+"""Wait for the answers of all ranks of a phase: until they are there, until one failed and the others had a moment, or until its limit."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+
+from workbench.flow.sets import CandidateSet, exit_words
+from workbench.judge.stacks import Standing, standing
+from workbench.judge.verdicts import Answer
+from workbench.ranks.channel import Message
+
+GRACE_S = 0.3
+"""How long the other ranks may still answer after one failed; what they report then tells cause from consequence."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Patience:
+    """Limits of a phase in seconds, and what to do when nothing has come for a while."""
+
+    limit: float
+    stall: float
+    on_stall: Callable[[], Awaitable[None]]
+
+
+async def settle(
+    futures: Sequence[asyncio.Future[Message]], candidates: CandidateSet, patience: Patience, failed: Callable[[Message], bool]
+) -> bool:
+    """Wait as the module says; True when the limit passed with answers missing and no rank at fault."""
+    started = time.monotonic()
+    deadline, stall_at = started + patience.limit, started + patience.stall
+    grace_end: float | None = None
+    while pending := {future for future in futures if not future.done()}:
+        now = time.monotonic()
+        if grace_end is None and (candidates.exits or any(f.done() and failed(f.result()) for f in futures)):
+            grace_end = now + GRACE_S
+        if grace_end is not None and now >= grace_end:
+            return False
+        if now >= deadline:
+            return True
+        if now >= stall_at:
+            stall_at = float("inf")
+            await patience.on_stall()
+            continue
+        await _next_change(pending, candidates, min(deadline, stall_at, grace_end or deadline) - now)
+    await _deaths_known(futures, candidates)
+    return False
+
+
+async def _next_change(pending: set[asyncio.Future[Message]], candidates: CandidateSet, timeout: float) -> None:
+    candidates.changed.clear()
+    change = asyncio.ensure_future(candidates.changed.wait())
+    try:
+        await asyncio.wait({*pending, change}, timeout=max(0.0, timeout), return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        change.cancel()
+
+
+async def _deaths_known(futures: Sequence[asyncio.Future[Message]], candidates: CandidateSet) -> None:
+    """A judge sees its candidate's socket close a moment before the zygote reports the death; wait for that."""
+    deadline = time.monotonic() + GRACE_S
+    while any(f.result().get("gone") and rank not in candidates.exits for rank, f in enumerate(futures)):
+        left = deadline - time.monotonic()
+        if left <= 0 or candidates.killed:
+            return
+        await _next_change(set(), candidates, left)
+
+
+def answers(
+    futures: Sequence[asyncio.Future[Message]], candidates: CandidateSet, stacks: dict[int, Standing], late: bool, path: str
+) -> list[Answer]:
+    """What each rank came to, for the verdict."""
+    found = []
+    for rank, future in enumerate(futures):
+        message = future.result() if future.done() else {}
+        death = candidates.exits.get(rank)
+        where = stacks[rank].words if rank in stacks else ""
+        found.append(
+            Answer(
+                rank=rank,
+                report=message.get("report"),
+                death=death,
+                death_words=_death_words(death, path) if death else "",
+                late=late and not future.done(),
+                where=where,
+            )
+        )
+    return found
+
+
+def _death_words(death: Message, path: str) -> str:
+    spot = standing(death.get("stack", ""), path)
+    return f"{exit_words(death)}, in {spot.words}" if spot.line else exit_words(death)

@@ -1,0 +1,183 @@
+"""The parent's side of the zygote: start it under the ranks' interpreter, fork and end sets of ranks, hear of deaths."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+from workbench.errors import RanksError
+from workbench.flow.wire import Wire
+from workbench.ranks.channel import Message
+
+ROOT = Path(__file__).resolve().parents[2]
+_KEPT_VARIABLES = ("PATH", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "LD_LIBRARY_PATH", "VIRTUAL_ENV", "CUDA_HOME", "CUDA_PATH")
+_KEPT_PREFIXES = ("CUDA_VISIBLE_", "NCCL_", "GLOO_", "OMP_", "MKL_", "NVSHMEM_", "TORCH_", "TRITON_")
+_BOOT = """\
+import site, sys
+sys.path.insert(0, {root!r})
+try:
+    import torch
+except ImportError:
+    sys.path.append(site.getusersitepackages())
+from workbench.ranks.zygote import main
+main({fd}, {directory!r})
+"""
+
+
+class Zygote:
+    """One zygote process. Reports about a set of ranks go to the handler that ``fork`` was given."""
+
+    def __init__(self) -> None:
+        self.torch = ""
+        self.python = ""
+        self._handlers: dict[int, Callable[[Message], None]] = {}
+        self._next_set = 1
+        self._process: subprocess.Popen[bytes] | None = None
+        self._wire: Wire | None = None
+        self._directory: Path | None = None
+        self._started: asyncio.Future[Message] | None = None
+        self.on_death: Callable[[str], None] = lambda reason: None
+        """Called once when the zygote ends without having been closed."""
+
+    @property
+    def pid(self) -> int:
+        """The process id; 0 before the start."""
+        return self._process.pid if self._process else 0
+
+    async def start(self, python: str, limit: float) -> None:
+        """Start the process and wait until torch is imported there; RanksError says what is missing."""
+        self._started = asyncio.get_running_loop().create_future()
+        self._wire = Wire(self._message, self._closed)
+        try:
+            self._directory = Path(tempfile.mkdtemp(prefix="pkwb-"))
+            self._process = self._spawn(python or sys.executable)
+        except OSError as error:
+            raise RanksError(f"ranks cannot start with {python or sys.executable}: {error}") from None
+        self._wire.release_far_end()
+        try:
+            message = await asyncio.wait_for(asyncio.shield(self._started), limit)
+        except asyncio.TimeoutError:
+            raise RanksError(f"ranks were not ready after {limit:g} s: torch takes long to import") from None
+        if message["event"] != "started":
+            raise RanksError(self._why(message, python))
+        self.torch, self.python = message["torch"], message["python"]
+
+    def fork(self, request: Message, fds: list[int], handler: Callable[[Message], None]) -> int:
+        """Fork a set of ranks; its number. ``request`` holds role, world, device and threads."""
+        wire, directory = self._connected()
+        set_id = self._next_set
+        self._next_set += 1
+        self._handlers[set_id] = handler
+        folder = directory / f"set-{set_id}"
+        folder.mkdir()
+        store = str(folder / "store")
+        wire.send({"op": "fork", "set": set_id, "dir": str(folder), "store": store, "root": str(ROOT), **request}, fds)
+        return set_id
+
+    def kill(self, set_id: int) -> None:
+        """End a set at once; its handler hears ``gone`` when nothing of it is left."""
+        if self._wire is not None:
+            self._wire.send({"op": "kill", "set": set_id})
+
+    def ask_stacks(self, set_id: int) -> None:
+        """Have the Python stacks of a set's ranks taken; its handler gets them."""
+        if self._wire is not None:
+            self._wire.send({"op": "stacks", "set": set_id})
+
+    async def close(self) -> None:
+        """End the zygote and with it every rank."""
+        if self._wire is not None:
+            self._wire.close()
+            self._wire = None
+        process, self._process = self._process, None
+        if process is not None:
+            await _ended(process)
+        if self._directory is not None:
+            await asyncio.to_thread(shutil.rmtree, self._directory, True)
+
+    def _spawn(self, python: str) -> subprocess.Popen[bytes]:
+        wire, directory = self._connected()
+        fd = wire.far_end()
+        boot = _BOOT.format(root=str(ROOT), fd=fd, directory=str(directory))
+        with open(directory / "zygote.log", "wb") as log:
+            return subprocess.Popen(
+                [python, "-I", "-c", boot],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                pass_fds=(fd,),
+                env=rank_environment(directory),
+                start_new_session=True,
+            )
+
+    def _connected(self) -> tuple[Wire, Path]:
+        if self._wire is None or self._directory is None:
+            raise RanksError("the ranks' parent process is gone; run again to start a new one")
+        return self._wire, self._directory
+
+    def _message(self, message: Message) -> None:
+        if "set" in message:
+            handler = self._handlers.get(message["set"])
+            if message["event"] == "gone":
+                self._handlers.pop(message["set"], None)
+                self._remove_folder(message["set"])
+            if handler is not None:
+                handler(message)
+        elif self._started is not None and not self._started.done():
+            self._started.set_result(message)
+
+    def _remove_folder(self, set_id: int) -> None:
+        if self._directory is not None:
+            folder = self._directory / f"set-{set_id}"
+            asyncio.get_running_loop().run_in_executor(None, shutil.rmtree, folder, True)
+
+    def _closed(self, reason: str) -> None:
+        self._wire = None
+        if self._started is not None and not self._started.done():
+            self._started.set_result({"event": "failed", "detail": ""})
+        for set_id, handler in tuple(self._handlers.items()):
+            handler({"event": "lost", "set": set_id, "reason": reason})
+        self._handlers.clear()
+        self.on_death(reason)
+
+    def _why(self, message: Message, python: str) -> str:
+        name = python or sys.executable
+        if "torch" in message["detail"]:
+            return f"{name} has no torch ({message['detail']}): install it there, or set ranks.python to an interpreter that has it"
+        return f"ranks cannot start under {name}: {message['detail'] or self._log_tail()}"
+
+    def _log_tail(self) -> str:
+        path = self._directory / "zygote.log" if self._directory else None
+        lines = path.read_text(errors="replace").strip().splitlines() if path and path.exists() else []
+        return lines[-1] if lines else "the process ended without a word"
+
+
+def rank_environment(directory: Path) -> dict[str, str]:
+    """The ranks' environment: an allow-list of the user's, an empty home, loopback for gloo, no multicast."""
+    kept = {k: v for k, v in os.environ.items() if k in _KEPT_VARIABLES or k.startswith(_KEPT_PREFIXES)}
+    own = {
+        "HOME": str(directory),
+        "TMPDIR": str(directory),
+        "GLOO_SOCKET_IFNAME": "lo0" if sys.platform == "darwin" else "lo",
+        "NCCL_NVLS_ENABLE": "0",
+        "TORCH_SYMM_MEM_DISABLE_MULTICAST": "1",
+        "NVSHMEM_DISABLE_NVLS": "1",
+    }
+    return {**kept, **own}
+
+
+async def _ended(process: subprocess.Popen[bytes]) -> None:
+    """Wait for the process, and after 5 s end it."""
+    for _ in range(500):
+        if process.poll() is not None:
+            return
+        await asyncio.sleep(0.01)
+    process.send_signal(signal.SIGKILL)
+    await asyncio.to_thread(process.wait)

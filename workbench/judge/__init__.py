@@ -1,0 +1,1 @@
+"""Judging: statistics, bandwidth, verdicts; pure functions, no Textual, no torch."""

@@ -1,0 +1,147 @@
+"""Statistics of timed calls: sample i is the slowest rank's; speedup with an interval that survives drifting clocks.
+
+A matrix of times has one row a rank and one column a timed call, P x n, all in one unit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from workbench.events import Ratio, Spread
+
+Array = NDArray[np.float64]
+
+RESAMPLES = 1000
+NOISY = 0.05
+SKEWED = 0.10
+FEW_SAMPLES = 30
+
+_NORMAL = 1.96
+_STUDENT = (12.71, 4.30, 3.18, 2.78, 2.57, 2.45, 2.36, 2.31, 2.26, 2.23)
+"""97.5% points of Student's t by degrees of freedom, from 1."""
+
+
+def over_ranks(matrix: ArrayLike) -> Array:
+    """P x n times to n: a call takes as long as its slowest rank (nccl-tests, per-iteration maximum)."""
+    times = _matrix(matrix)
+    slowest: Array = times.max(axis=0)
+    return slowest
+
+
+def rank_medians(matrix: ArrayLike) -> tuple[float, ...]:
+    """Each rank's own median time."""
+    return tuple(float(value) for value in np.median(_matrix(matrix), axis=1))
+
+
+def spread(samples: ArrayLike) -> Spread:
+    """Median, 10th and 90th percentile (linear between samples) of at least one sample, in the samples' unit."""
+    low, middle, high = np.quantile(_samples(samples), (0.1, 0.5, 0.9))
+    return Spread(median=float(middle), p10=float(low), p90=float(high))
+
+
+def skew(matrix: ArrayLike) -> float:
+    """Median over calls of (slowest rank - fastest rank) / slowest rank; 0 for one rank."""
+    times = _matrix(matrix)
+    slowest = np.maximum(times.max(axis=0), np.finfo(np.float64).tiny)
+    return float(np.median((slowest - times.min(axis=0)) / slowest))
+
+
+def flags(matrix: ArrayLike) -> tuple[str, ...]:
+    """What to hold against a P x n matrix of times: ``few-samples`` (n < 30), ``noisy`` (interquartile range over
+    median above 5%), ``skewed`` (skew above 10%)."""
+    times = over_ranks(matrix)
+    first, middle, third = np.quantile(times, (0.25, 0.5, 0.75))
+    tests = {
+        "few-samples": times.size < FEW_SAMPLES,
+        "noisy": third - first > NOISY * middle,
+        "skewed": skew(matrix) > SKEWED,
+    }
+    return tuple(name for name, raised in tests.items() if raised)
+
+
+def speedup(reference: Sequence[ArrayLike], candidate: Sequence[ArrayLike], seed: int) -> Ratio:
+    """Reference time over candidate time, with a 95% interval, from blocks measured side by side.
+
+    Block k of the reference and block k of the candidate were measured one after the other, so that drift of the
+    machine's clocks mostly cancels between the two. The figure is the ratio of the two blocks' medians, averaged over
+    pairs (geometric mean). The interval is a hierarchical bootstrap: pairs are drawn with replacement, then samples
+    within each block (Davison and Hinkley, Bootstrap Methods and their Application, 1997, section 3.8; Saravanan,
+    Berman and Sober 2020 for the two levels). A bootstrap over few pairs is too narrow by sqrt(K / (K - 1)) and by
+    normal instead of Student quantiles; the interval is stretched by these as far as the pairs differ by more than
+    their samples explain.
+
+    Extra blocks of one side and pairs with less than half of the largest pair's samples are left out. One pair is
+    enough, but then nothing is known of drift. Raises ``ValueError`` without any pair. The same seed gives the same
+    interval.
+    """
+    pairs = _pairs(reference, candidate)
+    generator = np.random.default_rng(seed)
+    ratios = np.array([np.log(np.median(slow) / np.median(fast)) for slow, fast in pairs])
+    within = np.stack([_resample(slow, generator) - _resample(fast, generator) for slow, fast in pairs])
+    means = _draw_pairs(within, generator)
+    centre = float(ratios.mean())
+    stretch = _stretch(ratios, float(within.var(axis=1).mean()))
+    low, high = np.quantile(means - centre, (0.025, 0.975)) * stretch
+    return Ratio(
+        median=float(np.exp(centre)),
+        low=float(np.exp(centre + min(low, 0.0))),
+        high=float(np.exp(centre + max(high, 0.0))),
+    )
+
+
+def _pairs(reference: Sequence[ArrayLike], candidate: Sequence[ArrayLike]) -> list[tuple[Array, Array]]:
+    pairs = [(_positive(slow), _positive(fast)) for slow, fast in zip(reference, candidate, strict=False)]
+    largest = max((min(slow.size, fast.size) for slow, fast in pairs), default=0)
+    if not largest:
+        raise ValueError("a speedup needs at least one timed call of either side")
+    return [(slow, fast) for slow, fast in pairs if 2 * min(slow.size, fast.size) >= largest]
+
+
+def _positive(block: ArrayLike) -> Array:
+    """Times above 0, so that their logarithm exists: a coarse clock may read 0."""
+    times: Array = np.maximum(np.asarray(block, np.float64).ravel(), np.finfo(np.float64).tiny)
+    return times
+
+
+def _resample(block: Array, generator: np.random.Generator) -> Array:
+    """Logarithms of the medians of RESAMPLES bootstrap samples of one block."""
+    picked = generator.integers(block.size, size=(RESAMPLES, block.size), dtype=np.int32)
+    medians: Array = np.log(np.median(block[picked], axis=1))
+    return medians
+
+
+def _draw_pairs(within: Array, generator: np.random.Generator) -> Array:
+    """Mean log ratio of K pairs drawn with replacement, each by a resample of its own, RESAMPLES times."""
+    count = within.shape[0]
+    shape = (RESAMPLES, count)
+    means: Array = within[generator.integers(count, size=shape), generator.integers(RESAMPLES, size=shape)].mean(axis=1)
+    return means
+
+
+def _stretch(ratios: Array, sampling: float) -> float:
+    """Factor on the interval's half widths: 1 where samples explain how pairs differ, up to the small-K correction."""
+    count = ratios.size
+    between = float(ratios.var(ddof=1)) if count > 1 else 0.0
+    if between <= sampling:
+        return 1.0
+    freedom = count - 1
+    student = _STUDENT[freedom - 1] if freedom <= len(_STUDENT) else _NORMAL + 2.5 / freedom
+    full = float(np.sqrt(count / freedom)) * student / _NORMAL
+    return 1.0 + (1.0 - sampling / between) * (full - 1.0)
+
+
+def _samples(values: ArrayLike) -> Array:
+    samples = np.asarray(values, dtype=np.float64).ravel()
+    if not samples.size:
+        raise ValueError("no timed calls")
+    return samples
+
+
+def _matrix(values: ArrayLike) -> Array:
+    matrix = np.atleast_2d(np.asarray(values, dtype=np.float64))
+    if matrix.ndim != 2 or not matrix.size:
+        raise ValueError(f"times must be ranks x calls and not empty, not {matrix.shape}")
+    return matrix

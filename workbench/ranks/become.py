@@ -1,0 +1,74 @@
+"""What a freshly forked process does to become a rank: own session, limits, clean environment, output, dying with its parent."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import faulthandler
+import os
+import resource
+import signal
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+
+_PR_SET_PDEATHSIG = 1
+_PR_SET_CHILD_SUBREAPER = 36
+
+
+def prctl(option: int, value: int) -> None:
+    """Linux's prctl; nothing elsewhere."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None, use_errno=True).prctl(option, value, 0, 0, 0)
+
+
+def adopt_orphans() -> None:
+    """Make this process the parent of orphaned descendants, so that it can end them."""
+    prctl(_PR_SET_CHILD_SUBREAPER, 1)
+
+
+def die_with_parent(parent: int) -> None:
+    """Be killed when ``parent`` dies, and now if it is gone already."""
+    prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != parent:
+        os._exit(1)
+
+
+def become_rank(parent: int, output: int, errors: int, stacks: int, keep: Iterable[int]) -> None:
+    """Own session and process group, parent's death signal, no core files, stdin empty, output into the two pipes.
+
+    ``stacks`` receives Python stacks on SIGUSR1 and on a fatal signal. Only the descriptors in ``keep`` stay open.
+    """
+    os.setsid()
+    die_with_parent(parent)
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    null = os.open(os.devnull, os.O_RDONLY)
+    for source, target in ((null, 0), (output, 1), (errors, 2)):
+        os.dup2(source, target)
+    _close_all_but({0, 1, 2, stacks, *keep})
+    for stream in (sys.stdout, sys.stderr):
+        stream.reconfigure(line_buffering=True)  # type: ignore[union-attr]
+    faulthandler.enable(file=stacks, all_threads=True)
+    faulthandler.register(signal.SIGUSR1, file=stacks, all_threads=True)
+
+
+def rank_environment(rank: int, world: int, home: str) -> None:
+    """The few variables that launchers set for a rank, an empty home, and a scratch folder as working directory."""
+    Path(home).mkdir(parents=True, exist_ok=True)
+    names = {"RANK": rank, "LOCAL_RANK": rank, "WORLD_SIZE": world, "LOCAL_WORLD_SIZE": world, "HOME": home, "TMPDIR": home}
+    os.environ.update({name: str(value) for name, value in names.items()})
+    os.chdir(home)
+
+
+def flush_output() -> None:
+    """Flush stdout and stderr, whatever the user's code made of them."""
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(AttributeError, OSError, ValueError):
+            stream.flush()
+
+
+def _close_all_but(keep: set[int]) -> None:
+    for fd in map(int, os.listdir("/dev/fd")):
+        if fd not in keep:
+            with contextlib.suppress(OSError):
+                os.close(fd)

@@ -1,0 +1,156 @@
+"""A candidate rank: joins its group, loads one source version, then answers its judge rank until it is killed.
+
+It holds no reference, no expected output, no seed and no verdict; what it sends is compared or checked elsewhere.
+A baseline rank is the same with the reference's source: what the candidate is compared with and timed against.
+"""
+
+from __future__ import annotations
+
+import gc
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from workbench.ranks.arguments import Arguments
+from workbench.ranks.become import flush_output
+from workbench.ranks.channel import Channel, Message
+from workbench.ranks.device import init_group, make_device
+from workbench.ranks.draws import Delta
+from workbench.ranks.failures import failure
+from workbench.ranks.loading import load
+from workbench.ranks.peak import measure_peak, peak_bytes
+from workbench.ranks.shared import Region, Slots
+from workbench.ranks.timing import Timer
+from workbench.ranks.transport import PayloadError, pack, unpack
+
+_now = time.perf_counter
+
+
+@dataclass(frozen=True)
+class RankPlace:
+    """Where a rank stands: its number, its set, and what it shares with the others."""
+
+    rank: int
+    world: int
+    device: str
+    threads: int
+    store: str
+    slots: Slots
+
+
+class CandidateRank:
+    """Serves one judge rank with the calls of one candidate."""
+
+    def __init__(self, place: RankPlace, control: Channel, judge: Channel, inbox: Region, outbox: Region) -> None:
+        self._place = place
+        self._control = control
+        self._judge = judge
+        self._inbox = inbox
+        self._outbox = outbox
+        self._device = make_device(place.device)
+        self._arguments = Arguments((), (), self._device.tensor_device)
+        self._result: Any = None
+        self._path = ""
+
+    def main(self) -> None:
+        """Get ready, load what the parent sends, and serve the judge."""
+        self._device.set_up(self._place.rank, self._place.threads)
+        init_group(self._device, self._place.rank, self._place.world, self._place.store)
+        self._timer = Timer(self._device, self._place.slots, self._place.rank)
+        _first_collective(self._device.tensor_device)
+        self._control.send({"event": "ready", "torch": torch.__version__})
+        message = self._control.receive()
+        if message is not None and self._load(message):
+            self._serve()
+
+    def _load(self, message: Message) -> bool:
+        self._path = message["path"]
+        started = _now()
+        try:
+            self._solution: Callable[..., Any] = load(message["text"], self._path, message["arguments"])
+        except BaseException as error:  # a file may raise anything, SystemExit included
+            kind = "build-error" if _is_syntax_error(error, self._path) else "load-error"
+            self._control.send({"event": "failed", "status": kind, "failure": failure(error, self._path)})
+            return False
+        finally:
+            flush_output()
+        self._control.send({"event": "loaded", "ms": (_now() - started) * 1e3})
+        return True
+
+    def _serve(self) -> None:
+        gc.collect()
+        gc.disable()
+        while (message := self._judge.receive()) is not None:
+            try:
+                reply = _OPERATIONS[message["op"]](self, message)
+            except PayloadError as error:
+                reply = {"contract": str(error)}
+            except BaseException as error:  # the same: whatever the user's code raised belongs into the verdict
+                reply = {"failure": failure(error, self._path)}
+            flush_output()
+            self._judge.send(reply)
+
+    def _call(self, message: Message) -> Message:
+        """Take new arguments if there are any, call the candidate, keep its result."""
+        if "inputs" in message:
+            values = unpack(message["inputs"], self._inbox)
+            self._arguments = Arguments(values, message["mutable"], self._device.tensor_device)
+        self._arguments.refresh(_deltas(message, self._inbox))
+        self._result = None
+        self._result, started, ns = self._timer.call(self._solution, self._arguments.values)
+        return {"started": started, "ns": ns}
+
+    def _empty(self, message: Message) -> Message:
+        """All of a timed call but the call."""
+        self._arguments.refresh(_deltas(message, self._inbox))
+        _none, started, ns = self._timer.call(_nothing, ())
+        return {"started": started, "ns": ns}
+
+    def _export(self, message: Message) -> Message:
+        """The last result, and the arguments as the call left them if they are asked for."""
+        header, end = pack(self._result, self._outbox)
+        reply: Message = {"result": header, "aliases": self._arguments.overlaps(self._result)}
+        if message["arguments"]:
+            reply["arguments"], _end = pack(self._arguments.values, self._outbox, end)
+        return reply
+
+    def _peak(self, _message: Message) -> Message:
+        world = self._place.world
+        return {"peak": measure_peak(self._timer, world, self._device.tensor_device), "bytes": peak_bytes(world)}
+
+    def _trial(self, message: Message) -> Message:
+        reply = self._call(message)
+        flush_output()
+        return {**reply, **self._export(message)}
+
+
+_OPERATIONS: dict[str, Callable[[CandidateRank, Message], Message]] = {
+    "call": CandidateRank._call,
+    "empty": CandidateRank._empty,
+    "export": CandidateRank._export,
+    "trial": CandidateRank._trial,
+    "peak": CandidateRank._peak,
+}
+
+
+def _nothing() -> None:
+    """An empty call."""
+
+
+def _first_collective(device: torch.device) -> None:
+    """Connect all pairs now, so that the first judged call does not pay for it."""
+    torch.distributed.all_reduce(torch.zeros(1, device=device))
+
+
+def _is_syntax_error(error: BaseException, path: str) -> bool:
+    return isinstance(error, SyntaxError) and error.filename == path
+
+
+def _deltas(message: Message, inbox: Region) -> list[Delta]:
+    if "deltas" not in message:
+        return []
+    return [Delta(place, indices, values) for place, indices, values in unpack(message["deltas"], inbox)]
+

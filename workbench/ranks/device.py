@@ -1,0 +1,83 @@
+"""The device of a rank behind one small interface: where tensors live, how calls are synchronised and clocked.
+
+Another device is another class in ``DEVICES``; nothing else in the ranks knows which one it runs on.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from typing import Protocol
+
+import torch
+import torch.distributed as dist
+
+_clock = time.perf_counter_ns
+_GROUP_TIMEOUT_S = 24 * 3600
+
+
+class Device(Protocol):
+    """What a rank needs from its device."""
+
+    name: str
+    """``cpu`` or ``cuda``."""
+    backend: str
+    """The torch.distributed backend."""
+    tensor_device: torch.device
+
+    def set_up(self, rank: int, threads: int) -> None:
+        """Take the device before anything else touches it."""
+
+    def synchronize(self) -> None:
+        """Wait until all work of this rank is done."""
+
+    def start(self) -> int:
+        """Mark the start of a timed call; a monotonic time in ns, comparable between ranks of one host."""
+
+    def stop(self, started: int) -> int:
+        """ns from ``started`` until all work of the call is done."""
+
+
+class CpuDevice:
+    """CPU ranks on gloo, timed by the monotonic clock."""
+
+    name = "cpu"
+    backend = "gloo"
+    tensor_device = torch.device("cpu")
+
+    def set_up(self, rank: int, threads: int) -> None:
+        """Limit torch's threads, so that ranks share the cores fairly."""
+        torch.set_num_threads(max(1, threads))
+        os.environ.setdefault("OMP_NUM_THREADS", str(max(1, threads)))
+
+    def synchronize(self) -> None:
+        """CPU calls are synchronous."""
+
+    def start(self) -> int:
+        """The monotonic clock, in ns."""
+        return _clock()
+
+    def stop(self, started: int) -> int:
+        """ns since ``started``."""
+        return _clock() - started
+
+
+DEVICES: dict[str, type[Device]] = {"cpu": CpuDevice}
+
+
+def make_device(name: str) -> Device:
+    """The device of that name."""
+    return DEVICES[name]()
+
+
+def init_group(device: Device, rank: int, world: int, store_path: str) -> None:
+    """Join the default process group through a store in a file: no port is opened for the rendezvous."""
+    import datetime
+
+    dist.init_process_group(
+        device.backend,
+        store=dist.FileStore(store_path, world),
+        rank=rank,
+        world_size=world,
+        timeout=datetime.timedelta(seconds=_GROUP_TIMEOUT_S),
+    )

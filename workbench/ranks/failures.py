@@ -1,0 +1,54 @@
+"""An exception in the user's file as plain data: its kind, message, the line in that file, and a short traceback."""
+
+from __future__ import annotations
+
+import traceback
+from types import TracebackType
+
+from workbench.ranks.channel import Message
+
+_MAX_TEXT = 16_000
+_MAX_MESSAGE = 2_000
+_PEER_GONE = ("connection closed by peer", "connection reset", "connection refused", "broken pipe", "remote process exited")
+
+
+def failure(error: BaseException, path: str) -> Message:
+    """Describe ``error``: {type, message, line, column, text, secondary}; line 0 when no frame is in the user's file."""
+    line, column = _place(error, path)
+    message = str(error).strip() or type(error).__name__
+    if isinstance(error, SystemExit):
+        message = f"the file called exit({error.code!r})"
+    if isinstance(error, SyntaxError):
+        message = error.msg or message
+    return {
+        "type": type(error).__name__,
+        "message": message[:_MAX_MESSAGE],
+        "line": line,
+        "column": column,
+        "text": _text(error, path)[-_MAX_TEXT:],
+        "secondary": _lost_peer(error),
+    }
+
+
+def _lost_peer(error: BaseException) -> bool:
+    """Whether this is a collective that failed because another rank went away first."""
+    return isinstance(error, RuntimeError) and any(mark in str(error).lower() for mark in _PEER_GONE)
+
+
+def _place(error: BaseException, path: str) -> tuple[int, int]:
+    if isinstance(error, SyntaxError) and error.filename == path:
+        return error.lineno or 0, error.offset or 0
+    lines = [lineno for frame, lineno in traceback.walk_tb(error.__traceback__) if frame.f_code.co_filename == path]
+    return (lines[-1], 0) if lines else (0, 0)
+
+
+def _text(error: BaseException, path: str) -> str:
+    """The traceback from the user's first frame on."""
+    return "".join(traceback.format_exception(type(error), error, _from_user(error.__traceback__, path)))
+
+
+def _from_user(trace: TracebackType | None, path: str) -> TracebackType | None:
+    start = trace
+    while start is not None and start.tb_frame.f_code.co_filename != path:
+        start = start.tb_next
+    return start

@@ -1,0 +1,262 @@
+"""A judge rank: draws inputs, feeds its baseline rank (the reference) and its candidate rank, and compares what comes back.
+
+It runs neither the reference nor a candidate, holds the only copy of the seed, and answers the parent's requests one
+by one. Baseline and candidate run the same code in the same kind of process, so that their times compare. A judge
+never waits for another judge: a rank that dies can not leave judges stuck.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+
+from workbench.ranks.channel import Channel, Message
+from workbench.ranks.compare import Difference, Rule, compare, mismatch
+from workbench.ranks.draws import InputSource
+from workbench.ranks.failures import failure
+from workbench.ranks.peer import Peer, PeerFailed, PeerGone
+from workbench.ranks.shared import Region
+from workbench.ranks.transport import unpack
+
+_EMPTY_CALLS = 5
+_UNREADABLE = (ValueError, TypeError, KeyError, AttributeError, OSError, RecursionError)
+"""What reading a hostile header may raise; a header that cannot be read is a breach of the contract."""
+
+BASELINE, CANDIDATE = "baseline", "candidate"
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """One trial's arguments and what the reference made of them."""
+
+    arguments: list[Any]
+    header: Message
+    expected: Any
+    after: Any
+    """Arguments as the reference left them."""
+
+
+@dataclass
+class TimedRun:
+    """Results of checked timed calls by side and call, kept until both sides have made the call."""
+
+    number: int
+    results: dict[str, dict[int, tuple[Message, Any]]] = field(default_factory=lambda: {BASELINE: {}, CANDIDATE: {}})
+
+
+class BaselineFailed(Exception):
+    """The reference failed: nothing that a candidate did."""
+
+
+class JudgeRank:
+    """Answers the parent's requests; ``main`` returns when the parent is gone."""
+
+    def __init__(self, rank: int, threads: int, control: Channel) -> None:
+        self._rank = rank
+        self._control = control
+        self._peers: dict[str, Peer] = {}
+        self._prepared: dict[int, Prepared] = {}
+        self._timed = TimedRun(0)
+        torch.set_num_threads(max(1, threads))
+
+    def main(self) -> None:
+        """Serve until the parent is gone."""
+        self._control.send({"event": "ready", "torch": torch.__version__})
+        while (message := self._control.receive()) is not None:
+            self._control.send({"id": message["id"], **self._answer(message)})
+
+    def _answer(self, message: Message) -> Message:
+        try:
+            return _OPERATIONS[message["op"]](self, message)
+        except PeerGone:
+            return {"gone": True}
+        except PeerFailed as error:
+            return {"report": error.report}
+        except Exception as error:
+            return {"error": failure(error, __file__)}
+
+    def _setup(self, message: Message) -> Message:
+        """Take the problem: its job and the secret seed."""
+        job = message["job"]
+        self._inputs = InputSource(job, message["seed"], self._rank)
+        self._rule = Rule(job["compare"], job["tolerance"]["rms"], job["tolerance"]["rel"])
+        self._names = [spec["name"] for spec in job["inputs"]]
+        self._mutates = [spec["mutates"] for spec in job["inputs"]]
+        self._mutable = [place for place, effect in enumerate(self._mutates) if effect != "none"]
+        self._returns_input = bool(job["returns_input"])
+        return {}
+
+    def _attach(self, message: Message) -> Message:
+        """Take a new baseline or candidate rank: its channel and the two shared regions came as descriptors."""
+        channel, inbox, outbox = self._control.fds
+        old = self._peers.pop(message["side"], None)
+        if old is not None:
+            old.close()
+        self._peers[message["side"]] = Peer(Channel(channel), Region(inbox), Region(outbox))
+        self._timed = TimedRun(0)
+        return {}
+
+    def _prepare(self, message: Message) -> Message:
+        """Draw a trial's inputs and have the reference run on them, before any candidate needs them."""
+        self._prepared = {message["number"]: self._run_reference(message)}
+        return {}
+
+    def _run_reference(self, message: Message) -> Prepared:
+        arguments = self._inputs.draw(message["number"], message["trial"], message["stock"], message["scale"])
+        peer = self._peer(BASELINE)
+        effects = "must" in self._mutates
+        reply = self._baseline(lambda: peer.trial(arguments, self._mutable, check_arguments=effects))
+        after = _copied(unpack(reply["arguments"], peer.outbox)) if effects else arguments
+        return Prepared(arguments, reply["result"], _copied(unpack(reply["result"], peer.outbox)), after)
+
+    def _trial(self, message: Message) -> Message:
+        """One call of the candidate on fresh inputs, compared: the report for the parent."""
+        prepared = self._prepared.pop(message["number"], None) or self._run_reference(message)
+        reply = self._peer(CANDIDATE).trial(prepared.arguments, self._mutable, check_arguments=True)
+        return {"report": {**self._judge(prepared, reply), "started": reply["started"], "ns": reply["ns"]}}
+
+    def _judge(self, prepared: Prepared, reply: Message) -> Message:
+        report = self._judge_result(prepared, reply)
+        if report["status"] != "ok":
+            return report
+        aliases = reply["aliases"] if isinstance(reply["aliases"], list) else []
+        if aliases and not self._returns_input:
+            name = self._names[aliases[0]] if aliases[0] in range(len(self._names)) else "?"
+            return {"status": "contract", "detail": f"the result shares memory with the argument {name}"}
+        return self._judge_arguments(prepared, reply) or report
+
+    def _judge_result(self, prepared: Prepared, reply: Message) -> Message:
+        try:
+            found = mismatch(prepared.header, reply["result"])
+            got = None if found else unpack(reply["result"], self._peer(CANDIDATE).outbox)
+        except _UNREADABLE as error:
+            return {"status": "contract", "detail": f"the result could not be read: {error}"}
+        if found:
+            return {"status": "contract", "detail": found}
+        return _report(compare(prepared.expected, got, self._rule))
+
+    def _judge_arguments(self, prepared: Prepared, reply: Message) -> Message | None:
+        """None when the call left every argument as the contract has it."""
+        try:
+            after = unpack(reply["arguments"], self._peer(CANDIDATE).outbox)
+            if len(after) != len(self._names):
+                raise ValueError("not as many as there were")
+        except _UNREADABLE as error:
+            return {"status": "contract", "detail": f"the arguments could not be read back: {error}"}
+        for place, effect in enumerate(self._mutates):
+            found = None if effect == "may" else self._judge_argument(prepared, place, after[place], effect == "must")
+            if found:
+                return found
+        return None
+
+    def _judge_argument(self, prepared: Prepared, place: int, after: Any, must: bool) -> Message | None:
+        expected = prepared.after[place] if must else prepared.arguments[place]
+        if not isinstance(expected, torch.Tensor):
+            return None
+        rule = self._rule if must else Rule("exact", 0.0, 0.0)
+        same_form = isinstance(after, torch.Tensor) and (after.shape, after.dtype) == (expected.shape, expected.dtype)
+        found = compare(expected, after, rule, self._names[place]) if same_form else Difference(first_bad="form")
+        if found.passes:
+            return None
+        words = "is not what the contract makes of it" if must else "was changed"
+        return {**_report(found), "status": "contract", "detail": f"the argument {self._names[place]} {words}"}
+
+    def _begin(self, message: Message) -> Message:
+        """Start timed calls of one attempt: the same base inputs for both sides, the first call of each made.
+
+        ``overhead`` holds what the bracket of an empty call costs, in ns.
+        """
+        self._timed = TimedRun(message["number"])
+        arguments = self._inputs.draw(message["number"], 0, stock=False, scale=1.0)
+        self._baseline(lambda: self._peer(BASELINE).begin(arguments, self._mutable))
+        candidate = self._peer(CANDIDATE)
+        candidate.begin(arguments, self._mutable)
+        empty = [candidate.call((), empty=True) for _ in range(_EMPTY_CALLS)]
+        return {"overhead": [bracket - ns for _started, ns, bracket in empty]}
+
+    def _block(self, message: Message) -> Message:
+        """Timed calls of one side: start, duration and the judge's bracket of each, in ns; bad results end it."""
+        side, first = message["side"], message["first"]
+        calls = range(first, first + message["calls"])
+        run = lambda: [self._timed_call(side, call, call == message["last"]) for call in calls]  # noqa: E731
+        samples = self._baseline(run) if side == BASELINE else run()
+        report, checked = self._compare_checked()
+        return {"samples": samples, "checked": checked, **({"report": report} if report else {})}
+
+    def _timed_call(self, side: str, call: int, last: bool) -> tuple[int, int, int]:
+        peer, number = self._peer(side), self._timed.number
+        sample = peer.call(self._inputs.deltas(number, call))
+        if last or self._inputs.checked(number, call):
+            reply = peer.export()
+            try:
+                value = _copied(unpack(reply["result"], peer.outbox))
+            except _UNREADABLE as error:
+                raise PeerFailed({"status": "contract", "detail": f"the result could not be read: {error}"}) from None
+            self._timed.results[side][call] = (reply["result"], value)
+        return sample
+
+    def _compare_checked(self) -> tuple[Message | None, int]:
+        """Compare the calls that both sides have made; the first bad report and the number compared."""
+        expected, got = self._timed.results[BASELINE], self._timed.results[CANDIDATE]
+        ready = sorted(expected.keys() & got.keys())
+        for call in ready:
+            (want_header, want), (have_header, have) = expected.pop(call), got.pop(call)
+            found = mismatch(want_header, have_header)
+            difference = Difference() if found else compare(want, have, self._rule)
+            if found or not difference.passes:
+                detail = f"timed call {call}: {found or 'not the result of its inputs'}"
+                return {**_report(difference), "status": "contract" if found else "wrong", "detail": detail}, len(ready)
+        return None, len(ready)
+
+    def _peak(self, _message: Message) -> Message:
+        return self._peer(BASELINE).peak()
+
+    def _baseline(self, ask: Callable[[], Any]) -> Any:
+        """A request to the baseline rank, whose failure is never the candidate's."""
+        try:
+            return ask()
+        except PeerGone:
+            raise BaselineFailed("the rank that runs the reference is gone") from None
+        except PeerFailed as error:
+            raise BaselineFailed(f"the reference failed: {error}") from None
+
+    def _peer(self, side: str) -> Peer:
+        if side not in self._peers:
+            raise PeerGone
+        return self._peers[side]
+
+
+_OPERATIONS: dict[str, Callable[[JudgeRank, Message], Message]] = {
+    "setup": JudgeRank._setup,
+    "attach": JudgeRank._attach,
+    "prepare": JudgeRank._prepare,
+    "trial": JudgeRank._trial,
+    "begin": JudgeRank._begin,
+    "block": JudgeRank._block,
+    "peak": JudgeRank._peak,
+}
+
+
+def _report(difference: Difference) -> Message:
+    return {
+        "status": "ok" if difference.passes else "wrong",
+        "max_abs": difference.max_abs,
+        "max_rel": difference.max_rel,
+        "ratio": difference.ratio,
+        "first_bad": difference.first_bad,
+        "expected": difference.expected,
+        "got": difference.got,
+        "detail": difference.detail,
+    }
+
+
+def _copied(value: Any) -> Any:
+    """A copy that later calls cannot change."""
+    if isinstance(value, torch.Tensor):
+        return value.detach().clone()
+    if isinstance(value, dict):
+        return {key: _copied(item) for key, item in value.items()}
+    return tuple(_copied(item) for item in value) if isinstance(value, (list, tuple)) else value

@@ -1,0 +1,31 @@
+"""The peak of the ranks' link, measured with the device's own collectives: what the effective bandwidth is held against."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import torch
+import torch.distributed as dist
+
+from workbench.ranks.timing import Timer
+
+_BYTES = 8 << 20
+_CALLS = 9
+
+
+def measure_peak(timer: Timer, world: int, device: torch.device) -> dict[str, list[int]]:
+    """ns of this rank's calls by collective, on ``_BYTES`` of float32 a rank: {op: [ns, ...]}; sizes as nccl-tests' S."""
+    count = _BYTES // 4 // world * world
+    full, part = torch.ones(count, device=device), torch.ones(count // world, device=device)
+    spare = torch.empty_like(full)
+    calls: dict[str, Callable[[], object]] = {
+        "all_gather": lambda: dist.all_gather_into_tensor(spare, part),
+        "all_reduce": lambda: dist.all_reduce(spare),
+        "all_to_all": lambda: dist.all_to_all_single(spare, full),
+    }
+    return {op: [timer.call(call, ())[2] for _ in range(_CALLS)] for op, call in calls.items()}
+
+
+def peak_bytes(world: int) -> int:
+    """S in bytes of every call of ``measure_peak``."""
+    return _BYTES // 4 // world * world * 4

@@ -1,0 +1,94 @@
+"""The judge rank's view of a baseline or candidate rank: requests, replies, and every way in which a reply can be bad."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from workbench.errors import ChannelError
+from workbench.ranks.channel import Channel, Message
+from workbench.ranks.draws import Delta
+from workbench.ranks.shared import Region
+from workbench.ranks.transport import pack
+
+_now = time.perf_counter_ns
+
+
+class PeerGone(Exception):
+    """The candidate rank closed its channel: it was killed, exited or crashed."""
+
+
+class PeerFailed(Exception):
+    """The candidate rank answered, but not with a result; ``report`` goes to the parent."""
+
+    def __init__(self, report: Message) -> None:
+        super().__init__(report["detail"])
+        self.report = report
+
+
+class Peer:
+    """One attached candidate rank."""
+
+    def __init__(self, channel: Channel, inbox: Region, outbox: Region) -> None:
+        self._channel = channel
+        self._inbox = inbox
+        self.outbox = outbox
+
+    def trial(self, arguments: Sequence[Any], mutable: list[int], check_arguments: bool) -> Message:
+        """Run one call on fresh arguments; {started, ns, result, aliases[, arguments]}."""
+        header, _end = pack(arguments, self._inbox)
+        message = {"op": "trial", "inputs": header, "mutable": mutable, "arguments": check_arguments}
+        return self._ask(message, ("result", "aliases", "ns"))
+
+    def begin(self, arguments: Sequence[Any], mutable: list[int]) -> Message:
+        """Give the arguments that timed calls start from, and make the first call."""
+        header, _end = pack(arguments, self._inbox)
+        return self._ask({"op": "call", "inputs": header, "mutable": mutable}, ("started", "ns"))
+
+    def call(self, deltas: Iterable[Delta], empty: bool = False) -> tuple[int, int, int]:
+        """One timed call: start and duration in ns as the rank claims, and the judge's own bracket around it.
+
+        An ``empty`` call does everything but call the candidate.
+        """
+        header, _end = pack([[d.argument, d.indices, d.values] for d in deltas], self._inbox)
+        before = _now()
+        reply = self._ask({"op": "empty" if empty else "call", "deltas": header}, ("started", "ns"))
+        return reply["started"], reply["ns"], _now() - before
+
+    def export(self) -> Message:
+        """The result of the last call: {result, aliases}."""
+        return self._ask({"op": "export", "arguments": False}, ("result",))
+
+    def peak(self) -> Message:
+        """The measured peak of the ranks' link: {peak: {op: [ns]}, bytes}."""
+        return self._ask({"op": "peak"}, ("peak", "bytes"))
+
+    def close(self) -> None:
+        """Let go of the candidate."""
+        self._channel.close()
+
+    def _ask(self, message: Message, needed: tuple[str, ...]) -> Message:
+        try:
+            self._channel.send(message)
+            reply = self._channel.receive()
+        except ChannelError as error:
+            raise PeerFailed({"status": "crash", "detail": str(error)}) from None
+        except OSError:
+            raise PeerGone from None
+        if reply is None:
+            raise PeerGone
+        return _checked(reply, needed)
+
+
+def _checked(reply: Message, needed: tuple[str, ...]) -> Message:
+    if "failure" in reply:
+        found = reply["failure"] if isinstance(reply["failure"], dict) else {}
+        detail = f"{found.get('type', 'error')}: {found.get('message', '')}"
+        raise PeerFailed({"status": "crash", "detail": detail, "failure": found, "at": _now()})
+    if "contract" in reply:
+        raise PeerFailed({"status": "contract", "detail": str(reply["contract"])})
+    numbers_hold = all(type(reply[key]) is int and reply[key] >= 0 for key in ("ns", "started") if key in reply)
+    if not numbers_hold or any(key not in reply for key in needed):
+        raise PeerFailed({"status": "crash", "detail": "the rank sent a malformed answer"})
+    return reply

@@ -1,0 +1,120 @@
+"""Events as lines of text for people. Verdicts come in JSON form: those of the session store look like fresh ones."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from workbench.events import Diagnostic, Event, Log, Notice, PhaseChanged, RanksReady, RankStack
+from workbench.tables import table
+
+_HEAD = ("rank", "status", "max abs err", "max rel err", "first bad", "ms", "")
+
+
+def verdict_lines(verdict: dict[str, Any]) -> list[str]:
+    """Status, one row a rank, then the figures that were measured."""
+    lines = [_headline(verdict)]
+    if verdict["ranks"]:
+        rows = [_rank_row(rank) for rank in verdict["ranks"]]
+        lines += ["", *table(_HEAD, rows, right=(0, 2, 3, 5)), ""]
+    facts = [(name, text(verdict)) for name, text in _FACTS]
+    return lines + [f"{name:<10} {text}" for name, text in facts if text]
+
+
+def _headline(verdict: dict[str, Any]) -> str:
+    trials = f"  {verdict['trials_passed']} of {verdict['trials']} trials" if verdict["trials"] else ""
+    reason = f": {verdict['reason']}" if verdict["reason"] and verdict["status"] != "ok" else ""
+    return f"{verdict['problem']}  {verdict['status']}{reason}{trials}"
+
+
+def _rank_row(rank: dict[str, Any]) -> tuple[str, ...]:
+    errors = (_number(rank["max_abs_err"], ".2e"), _number(rank["max_rel_err"], ".2e"))
+    return (
+        str(rank["rank"]), rank["status"], *errors, rank["first_bad"] or "-", _number(rank["time_ms"], ".3f"),
+        rank["detail"],
+    )  # fmt: skip
+
+
+def _number(value: float | None, form: str) -> str:
+    return "-" if value is None else format(value, form)
+
+
+def speedup_text(speedup: dict[str, float] | None) -> str:
+    """``1.34x [1.31, 1.36]``, with a word where the interval covers 1."""
+    if speedup is None:
+        return ""
+    same = " (no measured difference)" if speedup["low"] <= 1.0 <= speedup["high"] else ""
+    return f"{speedup['median']:.2f}x [{speedup['low']:.2f}, {speedup['high']:.2f}]{same}"
+
+
+def _time(verdict: dict[str, Any]) -> str:
+    sides = [f"{side} {_spread(verdict[f'{side}_ms'])}" for side in ("candidate", "reference") if verdict[f"{side}_ms"]]
+    return ", ".join(sides)
+
+
+def _spread(spread: dict[str, float]) -> str:
+    return f"{spread['median']:.3f} ms (p10 {spread['p10']:.3f}, p90 {spread['p90']:.3f})"
+
+
+def _bandwidth(verdict: dict[str, Any]) -> str:
+    found = verdict["bandwidth"]
+    if found is None:
+        return ""
+    peak = f" of {found['peak_gbps']:.3g}" if found["peak_gbps"] else ""
+    share = f", {found['share']:.1%}" if found["share"] is not None else ""
+    return f"{found['gbps']:.3g}{peak} GB/s{share} ({found['label']}); reference {found['reference_gbps']:.3g} GB/s"
+
+
+def _phases(verdict: dict[str, Any]) -> str:
+    return ", ".join(f"{phase} {elapsed:.0f} ms" for phase, elapsed in verdict["phases_ms"].items())
+
+
+_FACTS = (
+    ("speedup", lambda verdict: speedup_text(verdict["speedup"])),
+    ("time", _time),
+    ("bandwidth", _bandwidth),
+    ("skew", lambda verdict: "" if verdict["skew"] is None else f"{verdict['skew']:.0%} between ranks"),
+    ("flags", lambda verdict: ", ".join(verdict["flags"])),
+    ("phases", _phases),
+)
+
+
+def progress_lines(event: Event) -> list[str]:
+    """What is told about an event while an attempt runs; nothing for most."""
+    lines = _PROGRESS.get(type(event))
+    return lines(event) if lines else []
+
+
+def _ranks(event: RanksReady) -> list[str]:
+    return [f"{event.world} ranks on {event.device} ready after {event.startup_ms:.0f} ms"]
+
+
+def _phase(event: PhaseChanged) -> list[str]:
+    detail = f": {event.detail}" if event.detail else ""
+    return [] if event.state == "started" else [f"{event.phase} {event.state} after {event.elapsed_ms:.0f} ms{detail}"]
+
+
+def _diagnostic(event: Diagnostic) -> list[str]:
+    rank = "" if event.rank is None else f" (rank {event.rank})"
+    return [f"{event.path}:{event.line}:{event.column}: {event.severity}: {event.message}{rank}"]
+
+
+def _stack(event: RankStack) -> list[str]:
+    return [f"rank {event.rank} stands at {event.where}", *(f"    {line}" for line in event.stack.splitlines())]
+
+
+def _log(event: Log) -> list[str]:
+    return [f"[rank {event.rank}] {line}" for line in event.text.splitlines()]
+
+
+def _notice(event: Notice) -> list[str]:
+    return [f"pkwb: {event.severity}: {event.text}"]
+
+
+_PROGRESS: dict[type[Event], Any] = {
+    RanksReady: _ranks,
+    PhaseChanged: _phase,
+    Diagnostic: _diagnostic,
+    RankStack: _stack,
+    Log: _log,
+    Notice: _notice,
+}

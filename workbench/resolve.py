@@ -1,0 +1,67 @@
+"""From a problem's name and settings to the target of a sitting."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from problems.binding import bind
+from problems.loader import find_problem
+from problems.model import Problem
+from problems.starter import starter_text, working_file
+from workbench.config import Settings
+from workbench.errors import UsageError
+from workbench.target import Target, choose_device
+
+MOST_CPU_RANKS = 8
+
+
+def resolve_target(
+    name: str, settings: Settings, file: Path | None = None, root: Path | None = None, any_dtype: bool = False
+) -> Target:
+    """The target that a problem's name means under these settings.
+
+    ``file`` is the working file; without it, it is the usual one below ``root`` (the current folder). With
+    ``any_dtype`` a dtype that the problem does not take gives way to its first. Raises UsageError and ProblemError.
+    """
+    problem = find_problem(name, settings.problems.paths)
+    usual = working_file(problem, settings.run.backend, Path.cwd() if root is None else root)
+    device = choose_device(settings.ranks.device)
+    if device == "cpu" and settings.ranks.world > MOST_CPU_RANKS:
+        raise UsageError(f"{settings.ranks.world} ranks are too many for CPU ranks: give --ranks 1 to {MOST_CPU_RANKS}")
+    binding = bind(problem, settings.run.size, settings.ranks.world, _dtype(problem, settings, any_dtype))
+    path = Path(os.path.abspath(usual if file is None else file))
+    return Target(problem=problem, binding=binding, backend=settings.run.backend, device=device, path=path)
+
+
+def ensure_working_file(target: Target) -> bool:
+    """Create the working file from the starter where there is none; returns whether it did. UsageError if it cannot."""
+    if os.path.lexists(target.path):
+        return False
+    text = starter_text(target.problem, target.backend)
+    try:
+        target.path.parent.mkdir(parents=True, exist_ok=True)
+        _create(target.path, text)
+    except FileExistsError:
+        return False
+    except OSError as error:
+        raise UsageError(
+            f"{target.path} cannot be created: {error.strerror}; choose another place with --root or --file"
+        ) from None
+    return True
+
+
+def _create(path: Path, text: str) -> None:
+    # Mode "x": a file that another program makes in this moment is never overwritten.
+    with open(path, "x", encoding="utf-8") as file:
+        try:
+            file.write(text)
+            file.flush()
+        except OSError:
+            path.unlink()
+            raise
+
+
+def _dtype(problem: Problem, settings: Settings, any_dtype: bool) -> str:
+    dtype = settings.run.dtype
+    return problem.dtypes[0] if any_dtype and dtype not in problem.dtypes else dtype

@@ -1,0 +1,1 @@
+"""Topologies: how ranks, devices and links hang together; found on the machine, drawn, written as JSON."""
