@@ -55,8 +55,8 @@ def judge_job(binding: Binding, rank: int) -> dict[str, Any]:
     """What one judge rank needs to draw the arguments and compare the results, as plain JSON data.
 
     Arguments come in call order, without those that ``solution`` has a default for. Shapes are numbers; the formulas of
-    the draws stay text, since they need ``i``, ``rank``, ``trial`` and ``nonce``. In the shape of a result, -1 is a length
-    that only the data decide.
+    the draws stay text, since they need ``i``, ``rank``, ``trial`` and ``nonce``. In the shape of a result, -1 is a
+    length that only the data decide.
     """
     problem = binding.problem
     limits = problem.tolerance

@@ -19,7 +19,11 @@ _T = TypeVar("_T")
 
 
 class _WrongTypeError(Exception):
-    """What a value should have been."""
+    """A value is not what it should be; ``inner`` leads to it from the key that was read."""
+
+    def __init__(self, wanted: str, value: Any, inner: str = "") -> None:
+        super().__init__(f"must be {wanted}, not {value!r}")
+        self.wanted, self.value, self.inner = wanted, value, inner
 
 
 @dataclasses.dataclass(frozen=True)
@@ -63,7 +67,7 @@ def read_value(value: Any, reader: Reader, place: Place) -> Any:
     try:
         return reader(value)
     except _WrongTypeError as error:
-        raise place.error(f"must be {error}, not {value!r}") from None
+        raise Place(place.path, place.key + error.inner).error(str(error)) from None
     except FormulaError as error:
         raise place.error(str(error)) from None
 
@@ -83,7 +87,7 @@ def read_record(kind: type[_T], table: Any, readers: Readers, place: Place) -> _
 def _typed(kinds: tuple[type, ...], wanted: str) -> Reader:
     def reader(value: Any) -> Any:
         if not isinstance(value, kinds) or (isinstance(value, bool) and bool not in kinds):
-            raise _WrongTypeError(wanted)
+            raise _WrongTypeError(wanted, value)
         return value
 
     return reader
@@ -93,7 +97,7 @@ def _choice(*known: str) -> Reader:
     def reader(value: Any) -> str:
         if value not in known:
             hint = nearest(value, known) if isinstance(value, str) else ""
-            raise _WrongTypeError(f"one of {', '.join(known)}{hint}")
+            raise _WrongTypeError(f"one of {', '.join(known)}{hint}", value)
         return str(value)
 
     return reader
@@ -102,8 +106,8 @@ def _choice(*known: str) -> Reader:
 def _each(item: Reader, wanted: str) -> Reader:
     def reader(value: Any) -> tuple[Any, ...]:
         if not isinstance(value, list):
-            raise _WrongTypeError(f"a list of {wanted}")
-        return tuple(item(part) for part in value)
+            raise _WrongTypeError(f"a list of {wanted}", value)
+        return tuple(_inside(item, part, f"[{index}]") for index, part in enumerate(value))
 
     return reader
 
@@ -111,15 +115,22 @@ def _each(item: Reader, wanted: str) -> Reader:
 def _by_name(item: Reader, wanted: str) -> Reader:
     def reader(value: Any) -> dict[str, Any]:
         if not isinstance(value, dict):
-            raise _WrongTypeError(f"a table of {wanted}")
-        return {key: item(part) for key, part in value.items()}
+            raise _WrongTypeError(f"a table of {wanted}", value)
+        return {key: _inside(item, part, f".{key}") for key, part in value.items()}
 
     return reader
 
 
+def _inside(item: Reader, value: Any, step: str) -> Any:
+    try:
+        return item(value)
+    except _WrongTypeError as error:
+        raise _WrongTypeError(error.wanted, error.value, step + error.inner) from None
+
+
 def _formula(value: Any) -> str:
     if isinstance(value, bool) or not isinstance(value, (str, int, float)):
-        raise _WrongTypeError("a formula")
+        raise _WrongTypeError("a formula", value)
     return parse(str(value)).text
 
 

@@ -1,7 +1,7 @@
 """Candidates for every problem, right and wrong ones, made by wrapping the text of its reference.
 
-``variant_source(problem, name)`` is a complete working file; ``None`` means that the variant does not apply, for the reason
-that ``not_applicable`` gives. Each takes part in the collectives on every rank, so none of them hangs.
+``variant_source(problem, name)`` is a complete working file; ``None`` means that the variant does not apply, for the
+reason that ``not_applicable`` gives. Each takes part in the collectives on every rank, so none of them hangs.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ WRONG = (
     "other_rank",
     "mutates_input",
 )
-"""``stale`` is right on its first call. ``float16`` shows in float32 runs only. ``mutates_input`` returns the right result."""
+"""``stale`` is right on its first call, ``float16`` shows in float32 runs, ``mutates_input`` returns what it should."""
 NAMES = (*HONEST, *WRONG)
 
 _SAME = "every rank's result is the same"

@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 from rich.segment import Segment
 from rich.style import Style
 from textual.binding import Binding, BindingType
+from textual.document._document import Document
 from textual.message import Message
 from textual.strip import Strip
 from textual.widgets import TextArea
@@ -170,15 +171,20 @@ Text that is not saved yet is kept in a recovery file and offered again after a 
         after = [line for line in lines if line > here] or lines
         return self.marks[after[0]] if after else None
 
+    @property
+    def _document(self) -> Document:
+        assert isinstance(self.document, Document)
+        return self.document
+
     def find(self, needle: str, step: int = 1) -> tuple[int, int]:
         """Select the next (or previous) match; its number from 1, and how many there are."""
         self.needle = needle
         matches = find_all(self.text, needle)
         if not matches:
             return 0, 0
-        here = self.document.get_index_from_location(min(self.selection))
+        here = self._document.get_index_from_location(min(self.selection))
         index = _neighbour(matches, here, step)
-        start = self.document.get_location_from_index(matches[index])
+        start = self._document.get_location_from_index(matches[index])
         self.move_cursor(start, center=True)
         self.move_cursor((start[0], start[1] + len(needle)), select=True)
         return index + 1, len(matches)

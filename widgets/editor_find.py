@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import ClassVar, Literal
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
@@ -17,7 +17,7 @@ _PROMPTS = {"find": "find ", "line": "line "}
 class FindBar(Horizontal):
     """Hidden until asked for; Enter goes on to the next match, escape goes back to the text."""
 
-    BINDINGS: list[BindingType] = [
+    BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "close", "Back to the text", id="find_close"),
         Binding("up", "step(-1)", "Previous match", id="find_up"),
         Binding("down", "step(1)", "Next match", id="find_down"),

@@ -85,9 +85,13 @@ class EditorPane(Vertical):
     def _place(self) -> str:
         row, column = self.editor.cursor_location
         mark = self.editor.mark_here()
-        note = f"{mark.severity}: {mark.message[:120]} · " if mark else ""
+        note = f"{mark.severity}: {mark.message[:120]} · " if mark else self._elsewhere()
         plain = "" if self.editor.document.line_count <= HIGHLIGHT_LINES else "colours off, long file · "
         return f"{note}{plain}{row + 1}:{column + 1}"
+
+    def _elsewhere(self) -> str:
+        lines = sorted(self.editor.marks)
+        return f"{self.editor.marks[lines[0]].severity} in line {lines[0] + 1} · " if lines else ""
 
     def show_view(self, view: RunView) -> None:
         """Mark the lines of the attempt's diagnostics that lie in this file."""

@@ -60,8 +60,8 @@ def operations(count: float) -> str:
 
 
 def bandwidth(gbps: float) -> str:
-    """GB/s with GB = 1e9 bytes: ``212 GB/s``."""
-    return f"{figure(gbps)} GB/s"
+    """From GB/s with GB = 1e9 bytes: ``212 GB/s``; ``3.83 MB/s`` where it is little."""
+    return f"{figure(gbps * 1e3)} MB/s" if 0 < gbps < 0.1 else f"{figure(gbps)} GB/s"
 
 
 def error(value: float | None) -> str:

@@ -15,6 +15,9 @@ from widgets.plain import plain
 from widgets.reading import KEYS_HELP, ReadingPane
 from widgets.words import status_text
 
+_WIDE = 70
+"""Cells from which on there is room for time and bandwidth."""
+
 
 class HistoryPane(ReadingPane):
     """One line an attempt; choosing one shows its source and verdict."""
@@ -22,7 +25,9 @@ class HistoryPane(ReadingPane):
     HELP = f"""
 ### History
 
-Number, time, status, speedup and reason of each attempt, newest first; `*` marks the fastest good one.
+Number, time, status, speedup and reason of each attempt, newest first; with more room also the time of a call and the
+bandwidth. `*` marks the fastest good one.
+
 `enter` or a click shows an attempt: its source, what differs from the text now, and a way to restore it.
 {KEYS_HELP}"""
 
@@ -37,7 +42,7 @@ Number, time, status, speedup and reason of each attempt, newest first; `*` mark
         self._attempts = tuple(sorted(attempts, key=lambda one: one.id, reverse=True))
         at = next((row for row, one in enumerate(self._attempts) if one.id == kept), 0) if cursor > 0 else 0
         self.relayout()
-        if self._attempts:
+        if self.lines.choices:
             self.lines.move_to(at)
 
     def build(self, width: int) -> list[Content]:
@@ -46,7 +51,9 @@ Number, time, status, speedup and reason of each attempt, newest first; `*` mark
             return [Content.styled("no attempts yet", "dim")]
         best = _best(self._attempts)
         today = time.strftime("%Y-%m-%d")
-        return [_line(one, one is best, today) for one in self._attempts]
+        digits = max(len(str(one.number)) for one in self._attempts)
+        wide = width >= _WIDE
+        return [_line(one, one is best, today, digits + 1, wide) for one in self._attempts]
 
     def choices(self) -> range:
         """Every attempt."""
@@ -63,18 +70,23 @@ def _best(attempts: tuple[Attempt, ...]) -> Attempt | None:
     return max(timed, key=lambda entry: entry[:2])[2] if timed else None
 
 
-def _line(one: Attempt, best: bool, today: str) -> Content:
+def _line(one: Attempt, best: bool, today: str, width: int, wide: bool) -> Content:
     started = time.localtime(one.started)
     same_day = time.strftime("%Y-%m-%d", started) == today
     when = time.strftime("%H:%M:%S" if same_day else "%d %b", started)
     speed = fmt.speedup(one.speedup.median) if one.speedup else "-"
+    figures = [
+        (Content(fmt.duration(one.candidate_ms) if one.candidate_ms is not None else "-"), 8),
+        (Content(fmt.bandwidth(one.gbps) if one.gbps is not None else "-"), 9),
+    ]
     note = plain(one.note or ("" if one.status == "ok" else one.reason))
     return cells(
         [
-            (Content.styled(f"#{one.number}", "bold"), 4),
+            (Content.styled(f"#{one.number}", "bold"), width),
             (Content.styled(when, "dim"), 8),
             (status_text(one.status), 13),
             (Content.styled(f"{speed}{' *' if best else ''}", "bold" if best else ""), 9),
+            *(figures if wide else []),
             (Content(note), 0),
         ]
     )

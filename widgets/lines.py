@@ -68,6 +68,8 @@ class Lines(ScrollView, can_focus=True):
         self._width = 0
         self.choices: range = range(0)
         self.cursor = -1
+        self.at_end = True
+        """Whether the last line was in sight after the latest scrolling, or nothing has been scrolled yet."""
 
     @property
     def room(self) -> int:
@@ -85,7 +87,7 @@ class Lines(ScrollView, can_focus=True):
         self.choices = choices
         cursor = self.cursor
         self._place_cursor(cursor)
-        size = Size(max((line.cell_length for line in self._lines), default=0), len(self._lines))
+        size = Size(max(self.room, *(line.cell_length for line in self._lines), 0), len(self._lines))
         if size != self.virtual_size:
             self.virtual_size = size
         if follow:
@@ -128,6 +130,11 @@ class Lines(ScrollView, can_focus=True):
         top = self.scroll_offset.y
         rows = {row for row in range(top, top + self.size.height) if row in old or row in self._matches}
         self._refresh_rows(rows)
+
+    def watch_scroll_y(self, old_value: float, new_value: float) -> None:
+        """Remember whether the end is looked at; growing or shrinking alone does not change that."""
+        super().watch_scroll_y(old_value, new_value)
+        self.at_end = round(new_value) >= self.max_scroll_y
 
     def render_line(self, y: int) -> Strip:
         """One line of the screen."""

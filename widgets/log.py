@@ -26,12 +26,9 @@ Each line begins with its rank: `0|` output, `0!` error output, `0:` a stack tak
 The newest lines are kept; how many older ones were dropped is said at the top.
 Digits choose ranks here; `tab` goes on to the next pane.
 
-| key | |
-|---|---|
-| `0` to `7` | that rank alone |
-| `a` | all ranks |
-| `f` | follow the end, or stay here |
-{KEYS_HELP.partition("|---|---|")[2]}"""
+- `0` to `7`: that rank alone; `a`: all ranks
+- `f`: follow the end, or stay here
+{KEYS_HELP.lstrip()}"""
     BINDINGS: ClassVar[list[BindingType]] = [
         *[Binding(str(rank), f"rank({rank})", f"Rank {rank}", show=False, id=f"log.rank{rank}") for rank in range(8)],
         Binding("a", "rank(-1)", "All ranks", show=False, id="log.all"),
@@ -59,7 +56,7 @@ Digits choose ranks here; `tab` goes on to the next pane.
 
     def relayout(self, follow: bool = False) -> None:
         """Stay at the end while following it; scrolling up stops that, scrolling back to the end resumes it."""
-        super().relayout(self.follow and (follow or self.lines.is_vertical_scroll_end or not self.lines.texts))
+        super().relayout(self.follow and (follow or self.lines.at_end))
 
     def build(self, width: int) -> list[Content]:
         """The filter, the count of dropped lines, the lines."""

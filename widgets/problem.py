@@ -107,7 +107,7 @@ def _results(target: Target, width: int) -> Iterator[Content]:
 
 
 def _tensor(target: Target, item: Input | Output) -> str:
-    """``(M, N) = (1 024, 1 024) bfloat16``; ranks are told apart where their shapes differ."""
+    """``(M, N) = (1024, 1024) bfloat16``; ranks are told apart where their shapes differ."""
     binding = target.binding
     dtype = binding.dtype if item.dtype == "dtype" else item.dtype
     symbols = _tuple([_WORDS.get(size, size) for size in item.shape])
@@ -127,7 +127,7 @@ def _by_rank(shapes: list[str]) -> str:
 
 
 def _numbers(shape: tuple[int, ...]) -> str:
-    return _tuple([fmt.count(size) if size >= 0 else _WORDS["data"] for size in shape])
+    return _tuple([str(size) if size >= 0 else _WORDS["data"] for size in shape])
 
 
 def _tuple(sizes: Sequence[str]) -> str:
@@ -141,8 +141,8 @@ def _comparison(target: Target, width: int) -> Iterator[Content]:
         return
     rms, rel = problem.tolerance.rms[dtype], problem.tolerance.rel[dtype]
     text = (
-        f"A value may differ by {fmt.error(rms)} of the root mean square of the reference "
-        f"plus {fmt.error(rel)} of its own size ({dtype}). Integers exactly."
+        f"A value may differ by {rms:g} of the root mean square of the reference "
+        f"plus {rel:g} of its own size ({dtype}). Integers exactly."
     )
     yield from wrapped(text, width)
     if len(problem.scales) > 1:

@@ -7,41 +7,20 @@ from typing import ClassVar
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Horizontal, Vertical
+from textual.containers import Vertical
 from textual.content import Content
 from textual.widgets import Input, Label
 
-from widgets.lines import Lines, Match
+from widgets.lines import Lines
 from widgets.messages import CopyRequested
+from widgets.search import Search, SearchBar
 
 KEYS_HELP = """
-| key | |
-|---|---|
-| `j` `k`, arrows | down, up |
-| `h` `l` | left, right |
-| `g` `G` | first line, last line |
-| `ctrl+d` `ctrl+u` | half a page down, up |
-| `/` then `n` `N` | search, next, previous |
-| `escape` | leave the search |
-| `y` | copy the selected text, the line at the cursor, or everything |
+- `j` `k` and the arrows: down, up; `h` `l`: left, right
+- `g` `G`: first line, last line; `ctrl+d` `ctrl+u`: half a page down, up
+- `/`: search, then `n` `N`: next, previous place, `escape`: leave the search
+- `y`: copy the selected text, the line at the cursor, or everything
 """
-
-
-class SearchBar(Horizontal):
-    """One line: what is searched, and which of how many places is looked at."""
-
-    DEFAULT_CSS = """
-    SearchBar { height: 1; display: none; }
-    SearchBar.-open { display: block; }
-    SearchBar Input { width: 1fr; }
-    SearchBar #slash, SearchBar #place { width: auto; }
-    """
-
-    def compose(self) -> ComposeResult:
-        """A slash, the text, the count."""
-        yield Label("/", id="slash", markup=False)
-        yield Input(compact=True, select_on_focus=True)
-        yield Label("", id="place", markup=False)
 
 
 class ReadingPane(Vertical):
@@ -69,9 +48,7 @@ class ReadingPane(Vertical):
     def __init__(self) -> None:
         super().__init__()
         self.lines = Lines()
-        self._query = ""
-        self._matches: list[Match] = []
-        self._match = -1
+        self._search = Search()
 
     def compose(self) -> ComposeResult:
         """The lines, and the search below them."""
@@ -101,8 +78,9 @@ class ReadingPane(Vertical):
             return
         lines = self.build(max(8, self.lines.room - 1) if self.lines.room else 80)
         self.lines.set_lines(lines, self.choices(), follow)
-        if self._query:
-            self._find()
+        if self._search.query:
+            self._search.find(self.lines.texts)
+            self._mark()
 
     def focus(self, scroll_visible: bool = True) -> ReadingPane:
         """Keys go to the lines."""
@@ -166,23 +144,20 @@ class ReadingPane(Vertical):
     def action_leave_search(self) -> None:
         """Close the search and forget its marks."""
         self.query_one(SearchBar).remove_class("-open")
-        self._query, self._matches, self._match = "", [], -1
+        self._search = Search()
         self.lines.mark([], None)
         self._give_back_focus()
 
     def action_next_match(self, step: int) -> None:
         """Go to the next or previous place."""
-        if self._matches:
-            self._match = (self._match + step) % len(self._matches)
-            self._show_match()
+        self._search.step(step)
+        self._show_match()
 
     @on(Input.Changed)
     def _query_changed(self, event: Input.Changed) -> None:
         event.stop()
-        self._query = event.value
-        self._find()
-        top = self.lines.scroll_offset.y
-        self._match = next((at for at, match in enumerate(self._matches) if match.line >= top), 0)
+        self._search = Search(event.value)
+        self._search.find(self.lines.texts, self.lines.scroll_offset.y)
         self._show_match()
 
     @on(Input.Submitted)
@@ -194,33 +169,14 @@ class ReadingPane(Vertical):
         if self.query_one(SearchBar).query_one(Input).has_focus:
             self.lines.focus()
 
-    def _find(self) -> None:
-        """Look for the text; capital letters count only where the text has some."""
-        query = self._query
-        fold = query == query.lower()
-        self._matches = []
-        for row, text in enumerate(self.lines.texts if query else []):
-            self._matches += _places(row, text.lower() if fold else text, query)
-        self._match = min(self._match, len(self._matches) - 1)
-        self._mark()
-
     def _show_match(self) -> None:
-        if self._matches:
-            match = self._matches[self._match]
-            self.lines.move_to(match.line) if self.lines.choices else None
+        match = self._search.match
+        if match is not None:
+            if self.lines.choices:
+                self.lines.move_to(match.line)
             self.lines.reveal(match.line, (match.start, match.end))
         self._mark()
 
     def _mark(self) -> None:
-        self.lines.mark(self._matches, self._matches[self._match] if self._matches else None)
-        count = len(self._matches)
-        place = f" {self._match + 1} of {count}" if count else " not found" if self._query else ""
-        self.query_one("#place", Label).update(place)
-
-
-def _places(row: int, text: str, query: str) -> list[Match]:
-    found, at = [], text.find(query)
-    while at >= 0:
-        found.append(Match(row, at, at + len(query)))
-        at = text.find(query, at + len(query))
-    return found
+        self.lines.mark(self._search.matches, self._search.match)
+        self.query_one("#place", Label).update(self._search.place)

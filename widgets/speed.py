@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from textual.content import Content
 
@@ -17,6 +17,9 @@ from workbench.target import Target
 
 _BAR = 24
 _SPARKS = "▁▂▃▄▅▆▇█"
+
+Field = tuple[str, Content | str]
+"""Label and value of one line."""
 
 
 class SpeedPane(ReadingPane):
@@ -33,9 +36,8 @@ percentile; each sample is the slowest rank's. **skew** is how far the fastest r
 Dimmed figures belong to the last good attempt and stay until this one has been timed.
 {KEYS_HELP}"""
 
-    def __init__(self, target: Target) -> None:
+    def __init__(self, _target: Target) -> None:
         super().__init__()
-        self._cpu = target.device == "cpu"
         self._view = RunView()
 
     def show_view(self, view: RunView) -> None:
@@ -45,38 +47,50 @@ Dimmed figures belong to the last good attempt and stay until this one has been 
             self.relayout()
 
     def build(self, width: int) -> list[Content]:
-        """Speedup, its history, times, bandwidth."""
+        """What matters most first: speedup, earlier attempts, times, bandwidth, then the rest."""
         view = self._view
         shown, stale = view.measured
         if shown is None:
             return [Content.styled("no speedup yet" if not view.busy else "not timed yet", "dim")]
-        lines = [line for label, value in self._fields(shown, stale, width) for line in field(label, value, width)]
-        lines = [Content.styled(line.plain, "dim") for line in lines] if stale else lines
-        return lines + [line for label, value in _earlier(view, shown, width) for line in field(label, value, width)]
-
-    def _fields(self, shown: AttemptView, stale: bool, width: int) -> Iterator[tuple[str, Content | str]]:
-        """Label and value of each line about one attempt."""
-        mark = f"  (dimmed: last good, #{shown.number})" if stale else ""
-        if shown.speedup:
-            yield "speedup", _speedup(shown.speedup) + mark
-        if shown.timing and not shown.finished:
-            yield "", f"timing {shown.timing.samples}/{shown.timing.total}"
-        if shown.candidate_ms:
-            yield "candidate", fmt.spread(shown.candidate_ms)
-        if shown.reference_ms:
-            yield "reference", fmt.spread(shown.reference_ms)
-        yield from _quality(shown)
-        if shown.bandwidth:
-            yield from _bandwidth(shown.bandwidth, min(_BAR, max(4, width - LABEL)))
+        top = _lines(_speedup(shown, stale), width, stale)
+        rest = _lines(_figures(shown, min(_BAR, max(4, width - LABEL))), width, stale)
+        return [*top, *_lines(_earlier(view, shown, width), width), *rest]
 
 
-def _speedup(ratio: Ratio) -> Content:
+def _lines(fields: Iterable[Field], width: int, stale: bool = False) -> list[Content]:
+    lines = [line for label, value in fields for line in field(label, value, width)]
+    return [Content.styled(line.plain, "dim") for line in lines] if stale else lines
+
+
+def _speedup(shown: AttemptView, stale: bool) -> Iterator[Field]:
+    """The ratio with its interval, and how many samples it rests on while they are taken."""
+    ratio = shown.speedup
+    if ratio is None:
+        yield "speedup", "not timed"
+        return
     style = "" if not ratio.differs else "bold $text-success" if ratio.median > 1 else "bold $text-error"
-    word = "" if ratio.differs else " no difference"
-    return Content.styled(fmt.interval(ratio), style) + word
+    yield "speedup", Content.styled(fmt.interval(ratio), style)
+    marks = [
+        f"timing {shown.timing.samples}/{shown.timing.total}" if shown.timing and not shown.finished else "",
+        "" if ratio.differs else "no difference",
+        f"dimmed: last good, #{shown.number}" if stale else "",
+    ]
+    if any(marks):
+        yield "", " · ".join(filter(None, marks))
 
 
-def _quality(shown: AttemptView) -> Iterator[tuple[str, Content | str]]:
+def _figures(shown: AttemptView, bar: int) -> Iterator[Field]:
+    """Times, bandwidth, quality."""
+    if shown.candidate_ms:
+        yield "candidate", fmt.spread(shown.candidate_ms)
+    if shown.reference_ms:
+        yield "reference", fmt.spread(shown.reference_ms)
+    if shown.bandwidth:
+        yield from _bandwidth(shown.bandwidth, bar)
+    yield from _quality(shown)
+
+
+def _quality(shown: AttemptView) -> Iterator[Field]:
     """Skew, flags and the times that are not part of a steady call."""
     final, live = shown.verdict, shown.timing
     skew = final.skew if final and final.skew is not None else live.skew if live else None
@@ -90,21 +104,24 @@ def _quality(shown: AttemptView) -> Iterator[tuple[str, Content | str]]:
         yield "memory", fmt.memory(final.peak_rss_bytes)
 
 
-def _bandwidth(rate: Bandwidth, cells: int) -> Iterator[tuple[str, Content | str]]:
-    peak = f" of {fmt.bandwidth(rate.peak_gbps)}" if rate.peak_gbps else " (peak of the link not known)"
-    share = f"  {fmt.percent(rate.share)}" if rate.share is not None else ""
-    yield "bandwidth", f"{fmt.figure(rate.gbps) if rate.peak_gbps else fmt.bandwidth(rate.gbps)}{peak}{share}"
+def _bandwidth(rate: Bandwidth, cells: int) -> Iterator[Field]:
+    """Needed bytes over time against the peak; the label says what the peak is of."""
+    reached, share = fmt.bandwidth(rate.gbps), f"  {fmt.percent(rate.share)}" if rate.share is not None else ""
+    if rate.peak_gbps:
+        peak = fmt.bandwidth(rate.peak_gbps)
+        unit = f" {peak.split(' ')[1]}"
+        reached = f"{reached.removesuffix(unit)} of {peak}"
+    yield "bandwidth", f"{reached}{share}"
     if rate.share is not None:
         yield "", Content.styled(fmt.bar(rate.share, cells), "$text-primary")
-    yield "", f"reference {fmt.bandwidth(rate.reference_gbps)}"
-    if rate.busbw is not None:
-        yield "busbw", fmt.bandwidth(rate.busbw)
-    yield "bytes", f"needed {fmt.moved(rate.needed_bytes)}, reference {fmt.moved(rate.reference_bytes)}"
     if rate.label:
-        yield "", Content.styled(plain(rate.label), "dim")
+        yield "", Content.styled(f"{'peak: ' if rate.peak_gbps else ''}{plain(rate.label)}", "dim")
+    busbw = f", busbw {fmt.bandwidth(rate.busbw)}" if rate.busbw is not None else ""
+    yield "", f"reference {fmt.bandwidth(rate.reference_gbps)}{busbw}"
+    yield "bytes", f"needed {fmt.moved(rate.needed_bytes)}, reference {fmt.moved(rate.reference_bytes)}"
 
 
-def _earlier(view: RunView, shown: AttemptView, width: int) -> Iterator[tuple[str, Content | str]]:
+def _earlier(view: RunView, shown: AttemptView, width: int) -> Iterator[Field]:
     """The best so far, the change against the good attempt before, and the line of all speedups."""
     ratio = shown.speedup
     if view.best:

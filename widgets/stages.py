@@ -99,7 +99,7 @@ def _stage(stage: Stage, current: AttemptView, times: bool, now: float) -> Conte
         return Content.styled(f"{words.running}{count}{f' {seconds} s' if seconds > 0 else ''}", "bold")
     if stage.state == "stopped":
         return Content(f"{words.running}{count}, stopped")
-    detail = f" ({plain(stage.detail)})" if times and stage.detail else ""
+    detail = f" ({plain(stage.detail)})" if times and stage.detail and not count else ""
     took = f" {fmt.brief(stage.elapsed_ms)}" if times and stage.elapsed_ms > 0 else ""
     if stage.state == "failed":
         return Content.styled(f"✗ {words.failed}{detail}{took}", "$text-error")

@@ -12,11 +12,14 @@ from widgets.plain import plain
 from widgets.reading import KEYS_HELP, ReadingPane
 from widgets.state import RunView, Shown
 from widgets.words import STATUS, status_text
+from workbench.events import Status
 from workbench.target import Target
 
 _WIDE = 60
 """Cells from which on there is room for the relative error and its share of the tolerance."""
 _REASON_LINES = 12
+_OF_THE_FILE = ("build-error", "load-error")
+"""Statuses that say nothing of a rank where all ranks have them."""
 
 
 class VerdictPane(ReadingPane):
@@ -26,7 +29,7 @@ class VerdictPane(ReadingPane):
 ### Verdict
 
 One row a rank: **status**, **max err** (largest absolute error over all trials), **ms** (time of a call), **at** (first
-bad index). With more room also the largest relative error and the error's share of the tolerance (at most 1 is right).
+bad index). With more room also the largest relative error and the error's share of the tolerance: above 100% is wrong.
 Dimmed rows belong to the last good attempt and stay until this one has been judged.
 
 `enter` or a click shows the output of that rank alone.
@@ -50,7 +53,7 @@ Dimmed rows belong to the last good attempt and stay until this one has been jud
         top = [*_headline(self._view, width), _header(width)]
         self._rows = range(len(top), len(top) + len(rows))
         table = [_row(one, width, self._view.busy) for one in rows]
-        return [*top, *table, *_remark(self._view, rows, width), *_details(self._view.current, width)]
+        return [*top, *table, *_remark(self._view, rows, width), *_details(self._view, width)]
 
     def choices(self) -> range:
         """The ranks' rows."""
@@ -74,13 +77,23 @@ def _headline(view: RunView, width: int) -> list[Content]:
 def _summary(view: RunView) -> str:
     """The headline's words: ``ok, 5 of 5 trials`` or ``wrong on rank 1: out[3, 17] expected 0.5 got 0``."""
     current, status = view.current, view.status
-    passed, trials = current.trials
+    so_far = "" if current.finished else " so far"
     if status == "ok":
-        return f"ok{'' if passed == trials else ' so far'}, {passed} of {trials} trials" if trials else "ok"
+        passed, trials = current.trials
+        return f"ok{so_far}, {passed} of {trials} trials" if trials else f"ok{so_far}"
     bad = [row for row in current.ranks if row.status == status]
-    where = f" on rank {', '.join(str(row.rank) for row in bad)}" if bad and len(bad) < 9 else ""
     first = _found(bad[0]) if status == "wrong" and bad else ""
-    return f"{status}{where}{': ' if first else ''}{first}{'' if current.finished else ' (so far)'}"
+    return f"{status}{so_far}{_where(bad, current)}{': ' if first else ''}{first}"
+
+
+def _where(bad: list[RankRow], current: AttemptView) -> str:
+    if not bad or (len(bad) == len(current.ranks) and bad[0].status in _OF_THE_FILE):
+        return ""
+    return " on all ranks" if len(bad) == len(current.ranks) > 1 else f" on {_ranks([row.rank for row in bad])}"
+
+
+def _ranks(numbers: list[int]) -> str:
+    return f"rank{'s' if len(numbers) > 1 else ''} {', '.join(map(str, numbers))}"
 
 
 def _found(row: RankRow) -> str:
@@ -111,7 +124,7 @@ def _row(shown: Shown, width: int, busy: bool) -> Content:
         "status": status,
         "max err": Content(fmt.error(row.max_abs_err)),
         "rel err": Content(fmt.error(row.max_rel_err)),
-        "of tol": Content("-" if row.error_ratio is None else fmt.figure(row.error_ratio)),
+        "of tol": Content("-" if row.error_ratio is None else fmt.percent(row.error_ratio)),
         "ms": Content("-" if row.time_ms is None else fmt.millis(row.time_ms)),
         "at": Content(plain(row.first_bad) or "-"),
     }
@@ -128,13 +141,25 @@ def _remark(view: RunView, rows: tuple[Shown, ...], width: int) -> list[Content]
     )
 
 
-def _details(current: AttemptView, width: int) -> list[Content]:
-    """The reason in full, then what is known of each rank that failed or hangs."""
-    reason = current.verdict.reason if current.verdict and current.verdict.status != "ok" else ""
-    texts = [plain(line) for line in reason.splitlines()[:_REASON_LINES]]
-    for row in current.ranks:
-        said = [part for part in (_found(row), plain(row.detail)) if part and row.status not in (None, "ok")]
-        texts += [f"rank {row.rank}: {' · '.join(said)}"] if said else []
-    texts += [f"rank {stack.rank} stands at {plain(stack.where)}" for stack in current.stacks]
+def _details(view: RunView, width: int) -> list[Content]:
+    """What is known of the ranks that failed or hang, and the reason where it says more."""
+    current, status = view.current, view.status
+    texts = _rank_texts(current, status)
+    said = status == "ok" or (status in ("wrong", "hang") and any(row.status == status for row in current.ranks))
+    if current.verdict and not said:
+        texts = [*(plain(line) for line in current.verdict.reason.splitlines()[:_REASON_LINES]), *texts]
     lines = [line for text in dict.fromkeys(filter(None, texts)) for line in wrapped(text, width, indent=2)]
     return [Content(), *lines] if lines else []
+
+
+def _rank_texts(current: AttemptView, status: Status | None) -> list[str]:
+    """One text for all ranks of which the same is known: where they stand, or what went wrong."""
+    known: dict[str, list[int]] = {}
+    stands = {} if current.good else {stack.rank: f"stands at {plain(stack.where)}" for stack in current.stacks}
+    wrong = [row.rank for row in current.ranks if row.status == "wrong" and _found(row)] if status == "wrong" else []
+    for row in current.ranks:
+        if row.status not in (None, "ok") and row.rank not in wrong[:1]:
+            known.setdefault(stands.pop(row.rank, "") or plain(row.detail) or _found(row), []).append(row.rank)
+    for rank, text in stands.items():
+        known.setdefault(text, []).append(rank)
+    return [f"{_ranks(ranks)}: {text}" for text, ranks in known.items() if text]

@@ -7,7 +7,6 @@ import os
 import signal
 import sys
 import threading
-import time
 from collections.abc import Callable, Coroutine
 from typing import Any, ClassVar
 
@@ -20,7 +19,7 @@ from textual.widget import Widget
 from textual.widgets import Footer, Static, TextArea
 
 from themes import STYLES
-from themes.colours import NAMES, OWN
+from themes.colours import OWN
 from widgets.editor_pane import EditorPane
 from widgets.frame import PaneStrip
 from widgets.messages import AttemptChosen, CopyRequested, JumpTo, RankChosen
@@ -30,6 +29,7 @@ from widgets.state import RunView, reduce
 from widgets.topline import TopLine
 from workbench import panes
 from workbench.actions import ACTIONS
+from workbench.app_actions import AppActions
 from workbench.bindings import WorkbenchEditor, app_bindings, palette_actions
 from workbench.config import Settings
 from workbench.controllers.crash import Surviving
@@ -42,11 +42,10 @@ from workbench.target import Target
 
 TARGETS = {action.target.partition("(")[0] for action in ACTIONS} - {"redraw", "interrupt"}
 """Actions that wait while a dialog is open."""
-_TWICE_SECONDS = 3.0
 _LAST_RESORT_SECONDS = 8.0
 
 
-class Workbench(Surviving, RowDiff):
+class Workbench(AppActions, Surviving, RowDiff):
     """The terminal workbench for one target."""
 
     CSS_PATH = STYLES
@@ -75,7 +74,6 @@ class Workbench(Surviving, RowDiff):
         self.files = FileControl(target, self.editor_pane, self.runs, self.tell)
         self.arrangement = LayoutControl(self, settings.ui.layout == "results")
         self.talk = Talk(self)
-        self._interrupted = 0.0
         self._unsubscribe = stream.subscribe(self._on_event)
         for theme in OWN:
             self.register_theme(theme)
@@ -107,7 +105,7 @@ class Workbench(Surviving, RowDiff):
 
     def on_mount(self) -> None:
         """Start everything that may take time after the first paint."""
-        self._flush_timer = self.set_interval(1 / frames(self.settings), self._flush, pause=True)
+        self._flush_timer = self.set_interval(1 / frames(self.settings), self._show_all, pause=True)
         self._unsaved_timer = self.set_timer(3600, lambda: None, pause=True)
         self.arrangement.resize(self.size)
         focus_inside(self.query_one(f"#{self.arrangement.active}"))
@@ -144,7 +142,7 @@ class Workbench(Surviving, RowDiff):
         if self.is_running and hasattr(self, "_flush_timer"):
             self._flush_timer.resume()
 
-    def _flush(self) -> None:
+    def _show_all(self) -> None:
         """Show the newest state, at most so many times a second."""
         self._flush_timer.pause()
         for widget in (self.query_one(TopLine), self.query_one(StageLine), self.editor_pane, *self.panes.values()):
@@ -204,114 +202,20 @@ class Workbench(Surviving, RowDiff):
         self.arrangement.focused(event.widget)
 
     def on_resize(self, event: events.Resize) -> None:
-        """Fit the layout to the terminal."""
+        """Fit the layout to the terminal; the same size again means that the terminal was used by another program."""
         self.forget_screen()
+        if event.size == self.arrangement.size:
+            self.refresh(layout=True)
         self.arrangement.resize(event.size)
         size, least = event.size, SMALLEST
         text = f"The terminal is too small: {size.width}x{size.height}.\npkwb needs {least.width}x{least.height}."
         self.query_one("#tiny", Static).update(text)
 
-    # -- actions
+    # -- words and errors
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """While a dialog is open, the keys belong to it."""
         return len(self.screen_stack) == 1 or action not in TARGETS
-
-    def action_save(self) -> None:
-        """Write the file and judge it."""
-        self.background(self.files.save(), "save")
-
-    def action_run_again(self) -> None:
-        """Judge the file as it is on disk."""
-        self.background(self.files.run_again(), "save")
-
-    def action_cancel_run(self) -> None:
-        """Stop the running attempt."""
-        if not self.runs.cancel():
-            self.tell("nothing is running", "information")
-
-    def action_open_editor(self) -> None:
-        """Edit the file in the user's own editor."""
-        self.background(self.talk.edit_outside(), "outside")
-
-    def action_compare(self) -> None:
-        """Show what differs between the pane and the file."""
-        self.background(self.talk.compare(), "talk")
-
-    def action_reload(self) -> None:
-        """Take the file from disk."""
-        self.background(self.talk.reload(), "talk")
-
-    def action_zoom(self) -> None:
-        """Give the active pane the whole screen, or take it back."""
-        self.arrangement.zoom()
-
-    async def action_layout(self) -> None:
-        """Full or results only."""
-        await self.arrangement.toggle_results()
-
-    async def action_hide(self) -> None:
-        """Hide the active pane."""
-        self.tell(await self.arrangement.hide(), "information")
-
-    def action_show_all(self) -> None:
-        """Bring every pane back."""
-        self.arrangement.show_all()
-
-    async def action_next_error(self) -> None:
-        """Go to the next marked line."""
-        mark = self.editor_pane.editor.next_mark()
-        if mark is None:
-            self.tell("no line has an error or warning", "information")
-            return
-        await self.arrangement.go("editor")
-        self.editor_pane.editor.go_to(mark.line + 1)
-
-    def action_next_theme(self) -> None:
-        """Change the colours."""
-        names = list(NAMES)
-        self.theme = names[(names.index(self.theme) + 1) % len(names)] if self.theme in names else names[0]
-        self.tell(f"theme {self.theme}; keep it with ui.theme in the settings", "information")
-
-    def action_help(self) -> None:
-        """Help for the focused pane."""
-        self.talk.help()
-
-    def action_keys(self) -> None:
-        """All keys."""
-        self.talk.key_sheet()
-
-    def action_go(self) -> None:
-        """Ask for a pane's number."""
-        self.background(self.talk.go(), "talk")
-
-    async def action_focus_pane(self, name: str) -> None:
-        """Go to a pane."""
-        await self.arrangement.go(name)
-
-    def action_redraw(self) -> None:
-        """Draw the screen anew."""
-        self.forget_screen()
-        self.refresh(layout=True)
-
-    def action_suspend(self) -> None:
-        """Back to the shell until fg."""
-        self.action_suspend_process()
-
-    def action_interrupt(self) -> None:
-        """Quit at the second time within a few seconds."""
-        now = time.monotonic()
-        if now - self._interrupted < _TWICE_SECONDS:
-            self.background(self.action_quit(), "quit")
-            return
-        self._interrupted = now
-        self.tell("press ctrl+c again to quit", "information")
-
-    async def action_quit(self) -> None:
-        """Leave; asks where text is unsaved or a run is active."""
-        self.background(self.talk.quit(), "quit")
-
-    # -- words and errors
 
     def tell(self, text: str, severity: str) -> None:
         """Show a message for a few seconds."""
@@ -348,7 +252,16 @@ class Workbench(Surviving, RowDiff):
         last_resort = threading.Timer(_LAST_RESORT_SECONDS, os._exit, (128 + number,))
         last_resort.daemon = True
         last_resort.start()
-        self.background(self.leave(128 + number), "quit")
+        self.background(self._end_by_signal(number), "end")
+
+    async def _end_by_signal(self, number: int) -> None:
+        if number != signal.SIGHUP:
+            await self.leave(128 + number)
+            return
+        # Nobody reads the terminal any more: writing to it, even to put it in order, could block for good.
+        with self.batch_update():
+            await self.shut_down()
+            os._exit(128 + number)
 
     async def leave(self, code: int = 0) -> None:
         """End the ranks and the app."""

@@ -10,11 +10,12 @@ import difflib
 import importlib
 import os
 import sys
+import traceback
 from collections.abc import Sequence
 from typing import Protocol, cast
 
 from workbench import __version__
-from workbench.errors import INTERRUPTED, PkwbError, UsageError
+from workbench.errors import INTERRUPTED, InfraError, PkwbError, UsageError
 
 COMMANDS: dict[str, str] = {
     "open": "open a problem in the workbench",
@@ -51,6 +52,11 @@ def main(argv: Sequence[str] | None = None) -> int:
         return INTERRUPTED
     except KeyboardInterrupt:
         return INTERRUPTED
+    except Exception:
+        # Python's own exit code would be 1, which means "judged and not ok".
+        traceback.print_exc()
+        print("pkwb: this is a fault in pkwb, not in your file", file=sys.stderr)
+        return InfraError.exit_code
 
 
 def _run(arguments: list[str]) -> int:

@@ -52,9 +52,7 @@ def write_atomic(path: Path | str, data: str | bytes) -> None:
         content = data.encode() if isinstance(data, str) else data
         _replace(target, content)
     except UnicodeEncodeError as error:
-        raise UsageError(
-            f"cannot save {path}: character {error.start} cannot be written as UTF-8; remove it"
-        ) from error
+        raise UsageError(f"cannot save {path}: character {error.start} is not valid Unicode; remove it") from error
     except OSError as error:
         raise UsageError(f"cannot save {path}: {_advice(error, target.parent)}") from error
 

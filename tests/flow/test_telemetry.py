@@ -99,7 +99,9 @@ async def test_silent_while_paused(machine: Machine) -> None:
     machine.set(busy=1010, idle=90)
     await machine.looks_again()
     machine.sampler.stop()
-    assert machine.events[-1].cpu_percent == 10.0
+    shares = [event.cpu_percent for event in machine.events]
+    assert 10.0 in shares
+    assert max(shares) == 10.0
 
 
 async def test_stop_is_final(machine: Machine) -> None:

@@ -1,6 +1,7 @@
 """Run variants on forked gloo ranks and say how far off each is: ``python -m tests.problems.ranks WORLD FOLDER SIZE``.
 
-Every rank writes ``FOLDER/<rank>.json``: for each problem, dtype and variant, the error over the tolerance of two calls.
+Every rank writes ``FOLDER/<rank>.json``: for each problem, dtype and variant, error over tolerance of two calls; under
+the name ``formula``, the reference's own error against the same result computed in one process.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from problems.binding import bind, judge_job
 from problems.formula import parse
 from problems.loader import catalogue, load_problem
 from problems.model import Problem
+from tests.problems.oracles import expected
 from tests.variants import NAMES, variant_source
 
 DTYPES = ("bfloat16", "float32")
@@ -77,25 +79,38 @@ def ratio(got: Any, wanted: Any, job: dict[str, Any]) -> float:
     return worst
 
 
+def formula_ratio(problem: Problem, job: dict[str, Any], call: tuple[int, int, int], result: Any) -> float:
+    """The reference's error over its tolerance, against the result from all ranks' arguments."""
+    binding = bind(problem, job["size"], job["world"], job["dtype"])
+    jobs = [judge_job(binding, rank) for rank in range(job["world"])]
+    everybody = [[draw(argument, each, *call) for argument in each["inputs"]] for each in jobs]
+    wanted = expected(problem.number, everybody, job["rank"])
+    if job["compare"] == "close":
+        result = tuple(item.double() for item in tensors(result))
+    return ratio(result, wanted, job)
+
+
 def measure(problem: Problem, dtype: str, rank: int, world: int, size: str) -> dict[str, list[float]]:
     """Error ratios of the calls of every variant; a third figure is 1 when an argument that must stay changed."""
-    job = judge_job(bind(problem, size, world, dtype), rank)
+    job = {**judge_job(bind(problem, size, world, dtype), rank), "size": size}
 
     def arguments(call: tuple[int, int, int]) -> list[Any]:
         return [draw(argument, job, *call) for argument in job["inputs"]]
 
     reference = load(problem.reference_path.read_text(encoding="utf-8"))
     wanted = [reference(*arguments(call)) for call in _CALLS]
-    found = {}
+    found = {
+        "formula": [formula_ratio(problem, job, call, result) for call, result in zip(_CALLS, wanted, strict=True)]
+    }
     for name in NAMES:
         source = variant_source(problem, name)
         if source is None:
             continue
         solution, changed = load(source), False
         found[name] = []
-        for call, expected in zip(_CALLS, wanted, strict=True):
+        for call, right in zip(_CALLS, wanted, strict=True):
             given, before = arguments(call), arguments(call)
-            found[name].append(ratio(solution(*given), expected, job))
+            found[name].append(ratio(solution(*given), right, job))
             fixed = [i for i, argument in enumerate(job["inputs"]) if argument["mutates"] == "none"]
             changed |= any(isinstance(given[i], torch.Tensor) and not torch.equal(given[i], before[i]) for i in fixed)
         found[name].append(float(changed))

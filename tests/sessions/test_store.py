@@ -146,13 +146,15 @@ def test_unknown_attempt(store: Store) -> None:
 
 
 def test_last_opened(path: Path) -> None:
-    """The problem opened last is known to the next sitting."""
+    """The problem worked on last is known to the next sitting."""
     store = Store.open(path)
     assert store.last_opened() is None
     for name in ("13", "1"):
-        store.opened(target(name))
+        store.record(target(name), source(), verdict(), 1.0)
     store.close()
-    assert Store.open(path).last_opened() == target("1").problem.stem
+    again = Store.open(path)
+    assert again.last_opened() == target("1").problem.stem
+    again.close()
 
 
 def test_missing_store_is_not_made_by_looking(path: Path) -> None:

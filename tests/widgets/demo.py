@@ -1,4 +1,4 @@
-"""The whole app in a real terminal with a scripted runner: ``python -m tests.widgets.demo FOLDER [seconds between ticks]``."""
+"""The whole app in a real terminal with a scripted runner: ``python -m tests.widgets.demo FOLDER``."""
 
 from __future__ import annotations
 
@@ -44,12 +44,13 @@ def main() -> int:
     folder = Path(sys.argv[1])
     path = folder / "1_allreduce_pytorch.py"
     if not path.exists():
-        path.write_text(REFERENCE)
+        more = "".join(f"# line {n} of a long file\n" for n in range(int(os.environ.get("DEMO_LINES", "0"))))
+        path.write_text(REFERENCE + more)
     make_problem(folder)
     target = dataclasses.replace(make_target(folder), path=path)
     settings = Settings(ui=UiSettings(telemetry=0.0, theme=os.environ.get("DEMO_THEME", "pkwb-dark")))
     app = Workbench(target, settings, path.read_text(), EventStream(), DemoRunner, survive=True)
-    code = app.run()
+    code = app.run(mouse=os.environ.get("DEMO_MOUSE", "1") == "1")
     return code if code is not None else app.return_code or 0
 
 

@@ -196,7 +196,7 @@ def bandwidth(number: int) -> Bandwidth:
         busbw=2.12,
         peak_gbps=4.5,
         share=0.47,
-        label="CPU figures: gloo on this machine",
+        label="gloo all_reduce, 2 ranks (CPU)",
     )
 
 
@@ -263,7 +263,7 @@ def wrong_run(number: int = 1) -> list[Event]:
         judged(number, 1, 0, "wrong"),
         FirstVerdict(attempt=number, time=saved(number), status="wrong", since_save_ms=20.0),
         *phase(number, "check", 4.0, failed=True)[1:],
-        verdict(number, "wrong", "rank 1 is wrong at out[3, 17]: expected 0.5, got 0", ranks),
+        verdict(number, "wrong", "rank 1: out[3, 17] is 0, expected 0.5", ranks),
     ]
 
 
@@ -288,7 +288,7 @@ def crash_run(number: int = 1) -> list[Event]:
             rank=1,
         ),
         *phase(number, "check", 4.0, failed=True)[1:],
-        verdict(number, "crash", "rank 1 raised ValueError: no such shape (line 12)", ranks),
+        verdict(number, "crash", "rank 1: ValueError: no such shape, line 12", ranks),
     ]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import re
 import select
 import signal
 import struct
@@ -17,6 +18,7 @@ from types import TracebackType
 
 import pyte
 
+_UNKNOWN_TO_PYTE = re.compile(rb"\x1b\[[<>=][0-9;]*u|\x1b\[\?[0-9]+\$p")
 ROOT = Path(__file__).resolve().parents[2]
 
 
@@ -27,10 +29,13 @@ class Terminal:
         columns, rows = size
         self.screen = pyte.Screen(columns, rows)
         self._stream = pyte.ByteStream(self.screen)
-        self.received = 0
+        self.raw = b""
+        """Everything received so far."""
         self._master, slave = os.openpty()
         fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
-        keep = {key: value for key, value in os.environ.items() if not key.startswith(("SSH_", "TMUX", "COLUMNS", "LINES"))}
+        keep = {
+            key: value for key, value in os.environ.items() if not key.startswith(("SSH_", "TMUX", "COLUMNS", "LINES"))
+        }
         self.started = time.monotonic()
         self.process = subprocess.Popen(
             command,
@@ -46,11 +51,18 @@ class Terminal:
     def __enter__(self) -> Terminal:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         if self.process.poll() is None:
             self.process.kill()
         self.process.wait()
-        os.close(self._master)
+        self.hang_up()
+
+    @property
+    def received(self) -> int:
+        """Bytes received so far."""
+        return len(self.raw)
 
     @property
     def text(self) -> str:
@@ -65,9 +77,7 @@ class Terminal:
         """Read for a while; the number of bytes that came."""
         before, end = self.received, time.monotonic() + seconds
         while (left := end - time.monotonic()) > 0:
-            if not select.select([self._master], [], [], left)[0]:
-                break
-            if not self._take():
+            if not select.select([self._master], [], [], left)[0] or not self._take():
                 break
         return self.received - before
 
@@ -76,8 +86,8 @@ class Terminal:
             data = os.read(self._master, 65536)
         except OSError:
             return False
-        self.received += len(data)
-        self._stream.feed(data.replace(b"\x1b[>25u", b""))
+        self.raw += data
+        self._stream.feed(_UNKNOWN_TO_PYTE.sub(b"", data))
         return bool(data)
 
     def until(self, condition: Callable[[], object] | str, seconds: float = 30.0) -> None:
@@ -88,6 +98,12 @@ class Terminal:
             if (condition in self.text) if isinstance(condition, str) else condition():
                 return
         raise AssertionError(f"not seen in time: {condition}\n{self.text}")
+
+    def hang_up(self) -> None:
+        """Close the terminal, as a dropped ssh connection does."""
+        if self._master >= 0:
+            os.close(self._master)
+            self._master = -1
 
     def resize(self, columns: int, rows: int) -> None:
         """Change the terminal's size."""

@@ -50,6 +50,7 @@ def test_bytes_and_rates() -> None:
     assert fmt.moved(512) == "512 B"
     assert fmt.memory(2_097_152) == "2.00 MiB"
     assert fmt.bandwidth(212.4) == "212 GB/s"
+    assert fmt.bandwidth(0.00383) == "3.83 MB/s"
     assert fmt.operations(2.147e9) == "2.15 G"
 
 

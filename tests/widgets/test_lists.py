@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
+from typing import cast
+
 import pytest
 
 from sessions.model import Attempt
@@ -9,7 +12,7 @@ from tests.widgets import script
 from tests.widgets.host import NARROW, SIZES, Host, visible
 from widgets.diagnostics import DiagnosticsPane
 from widgets.history import HistoryPane
-from workbench.events import Status
+from workbench.events import Diagnostic, Status
 
 
 def attempt(number: int, status: Status = "ok", speedup: float | None = 1.0) -> Attempt:
@@ -66,6 +69,21 @@ async def test_diagnostics_of_the_next_attempt_replace_the_old() -> None:
         await pilot.pause()
 
         assert visible(pane) == "no errors or warnings"
+
+
+async def test_shorter_list_is_in_sight() -> None:
+    """A list that gets shorter while its end is looked at shows what is left."""
+    pane = DiagnosticsPane()
+    async with Host(pane).run_test(size=NARROW) as pilot:
+        one = script.build_error_run(1)[3]
+        many = [dataclasses.replace(cast(Diagnostic, one), line=line) for line in range(1, 100)]
+        pane.show_view(script.show([script.seen(1), *many]))
+        await pilot.press("G")
+        assert "99:13" in visible(pane)
+        pane.show_view(script.show(script.build_error_run(2)))
+        await pilot.pause()
+
+        assert "7:13" in visible(pane)
 
 
 async def test_message_of_several_lines_is_one_line() -> None:

@@ -59,6 +59,21 @@ async def test_end_is_followed() -> None:
         assert "last" in visible(pane)
 
 
+async def test_end_is_followed_after_a_resize() -> None:
+    """A smaller terminal still shows the last line, and goes on following."""
+    pane = LogPane()
+    async with Host(pane).run_test(size=WIDE) as pilot:
+        view = script.show([said(0, "".join(f"line {number}\n" for number in range(100)))])
+        pane.show_view(view)
+        await pilot.resize_terminal(*NARROW)
+        await pilot.pause()
+        assert "line 99" in visible(pane)
+        pane.show_view(script.show([said(0, "last\n")], view))
+        await pilot.pause()
+
+        assert "last" in visible(pane)
+
+
 async def test_memory_is_bounded() -> None:
     """Of endless output the newest lines are kept, and the pane says how many went."""
     pane = LogPane()

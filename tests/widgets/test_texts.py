@@ -26,8 +26,8 @@ async def test_problem(size: tuple[int, int]) -> None:
 
         assert "1  All-reduce" in visible(pane)
         assert "Every rank must return the sum of all of them." in text
-        assert "tensor (M, N) = (1 024, 1 024) bfloat16" in text
-        assert "2.0e-2 of the root mean square of the reference" in text
+        assert "tensor (M, N) = (1024, 1024) bfloat16" in text
+        assert "0.02 of the root mean square of the reference" in text
         assert "needed 2.10 MB over links" in text
         assert "all_reduce of 2.10 MB" in text
         assert all(len(line) <= size[0] for line in pane.lines.texts)
@@ -43,7 +43,7 @@ async def test_problem_tells_ranks_apart() -> None:
     async with Host(pane).run_test(size=WIDE) as pilot:
         await pilot.pause()
 
-        assert "(P, M) on rank 0, () on the others = (3, 1 024) on rank 0, () on rank 1, 2 bfloat16" in flowing(pane)
+        assert "(P, M) on rank 0, () on the others = (3, 1024) on rank 0, () on rank 1, 2 bfloat16" in flowing(pane)
 
 
 async def test_problem_is_wrapped_anew_when_resized() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from typing import ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
@@ -18,7 +19,7 @@ from widgets.screens.question import Difference, diff_view
 class AttemptScreen(ModalScreen[str]):
     """Ends with ``restore``, ``copy`` or an empty string."""
 
-    BINDINGS: list[BindingType] = [
+    BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape,q", "dismiss('')", "Back", id="attempt_back"),
         Binding("r", "dismiss('restore')", "Restore", id="attempt_restore"),
         Binding("y", "dismiss('copy')", "Copy", id="attempt_copy"),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from textual import events
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
@@ -16,7 +18,7 @@ from widgets.frame import PLACES
 class GoScreen(ModalScreen[str]):
     """Ends with the pane's name, or with an empty string."""
 
-    BINDINGS: list[BindingType] = [Binding("escape,q,ctrl+o", "dismiss('')", "Back", id="go_back")]
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,q,ctrl+o", "dismiss('')", "Back", id="go_back")]
 
     def compose(self) -> ComposeResult:
         """The panes and their digits."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical, VerticalScroll
@@ -16,7 +18,7 @@ KeyRow = tuple[str, str, str, str]
 class HelpScreen(ModalScreen[None]):
     """A page of Markdown; any of escape, q, f1 and f10 closes it."""
 
-    BINDINGS: list[BindingType] = [
+    BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape,q,f1,f10", "dismiss", "Close", id="help_close"),
         Binding("down,j", "scroll(1)", "Down", id="help_down"),
         Binding("up,k", "scroll(-1)", "Up", id="help_up"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from textual import events
 from textual.app import ComposeResult
@@ -36,7 +37,7 @@ class Difference:
 class Question(ModalScreen[str]):
     """Ends with the id of the answer given; escape gives the last one, which must be the harmless one."""
 
-    BINDINGS: list[BindingType] = [
+    BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "harmless", "Back", id="question_back"),
         Binding("down,j", "scroll(1)", "Down", id="question_down", show=False),
         Binding("up,k", "scroll(-1)", "Up", id="question_up", show=False),

@@ -1,4 +1,4 @@
-"""``pkwb open``: the workbench itself."""
+"""``pkwb open``: the workbench itself, on a problem or on the one worked on last."""
 
 from __future__ import annotations
 
@@ -8,15 +8,17 @@ import sys
 from pathlib import Path
 
 from workbench.commands.arguments import TARGET_KEYS, add_flags, add_problem, flag_values
+from workbench.config import Settings
 from workbench.errors import UsageError
 from workbench.resolve import ensure_working_file, resolve_target
 from workbench.settings import load_settings
 from workbench.source import read_source
+from workbench.stores import look_into_store
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
-    add_problem(parser)
+    add_problem(parser, nargs="?")
     parser.add_argument("--file", type=Path, help="working file (default: solutions_<backend>/<name>_<backend>.py)")
     parser.add_argument("--root", type=Path, help="folder of the working files (default: the current one)")
     add_flags(parser, *TARGET_KEYS, "ui.layout")
@@ -26,13 +28,25 @@ def run(arguments: argparse.Namespace) -> int:
     """Open the workbench; returns when the user quits."""
     flags = flag_values(arguments)
     settings = load_settings(flags)
-    target = resolve_target(arguments.problem, settings, arguments.file, arguments.root, "run.dtype" not in flags)
-    _require_terminal(arguments.problem)
+    problem = arguments.problem or _last_problem(settings)
+    target = resolve_target(problem, settings, arguments.file, arguments.root, "run.dtype" not in flags)
+    _require_terminal(problem)
     ensure_working_file(target)
     read_source(target.path, allow_empty=True)
     from workbench.app import run_app
 
     return run_app(target, settings)
+
+
+def _last_problem(settings: Settings) -> str:
+    store = look_into_store(settings)
+    try:
+        problem = store.last_opened()
+    finally:
+        store.close()
+    if problem is None:
+        raise UsageError("name a problem, for example `pkwb open 1`: `pkwb list` shows all")
+    return problem
 
 
 def _require_terminal(problem: str) -> None:

@@ -81,7 +81,7 @@ class Surviving(App[int]):
 
     def _start_widget(self, parent: Widget, widget: Widget) -> None:
         if self._survive:
-            widget._dispatch_message = self._guarded(widget._dispatch_message)  # type: ignore[method-assign]
+            widget._dispatch_message = self._guarded(widget._dispatch_message)  # type: ignore[method-assign, assignment]
         super()._start_widget(parent, widget)
 
     async def _dispatch_message(self, message: Message) -> None:

@@ -28,7 +28,8 @@ class LayoutControl:
         self._app = app
         self._zoomed = False
         self._hidden: set[str] = set()
-        self._size = Size(0, 0)
+        self.size = Size(0, 0)
+        """Size of the terminal in cells."""
         self.results = results
         """Whether only results are shown, for people with their own editor."""
         self.active = "verdict" if results else "editor"
@@ -46,17 +47,17 @@ class LayoutControl:
     @property
     def narrow(self) -> bool:
         """Whether the terminal is too small for panes side by side."""
-        return self._size.width < WIDE or self._size.height < TALL
+        return self.size.width < WIDE or self.size.height < TALL
 
     @property
     def tiny(self) -> bool:
         """Whether the terminal is too small for anything."""
-        return self._size.width < SMALLEST.width or self._size.height < SMALLEST.height
+        return self.size.width < SMALLEST.width or self.size.height < SMALLEST.height
 
     def resize(self, size: Size) -> None:
         """Fit a new terminal size; a narrow screen begins with the results."""
-        first = self._size == Size(0, 0)
-        self._size = size
+        first = self.size == Size(0, 0)
+        self.size = size
         if first and self.narrow:
             self.active = "verdict"
         self.apply()
@@ -68,13 +69,13 @@ class LayoutControl:
         screen.set_class(self.paged, "-paged")
         screen.set_class(self.results, "-results")
         screen.set_class(self.tiny, "-tiny")
-        screen.set_class(self._size.height < SHORT, "-short")
+        screen.set_class(self.size.height < SHORT, "-short")
         for name in {place.region for place in PLACES}:
             screen.set_class(self.paged and name == region, f"-page-{name}")
             self._app.query_one(f"#{name}").set_class(not self.paged and name in self._hidden, "-hidden")
         self._app.query_one("#main").set_class(not self.paged and self._hidden.issuperset(self._in_main()), "-hidden")
         without = {"editor"} if self.results else set()
-        self._app.query_one(PaneStrip).show(self.active, without, self._size.width)
+        self._app.query_one(PaneStrip).show(self.active, without, self.size.width)
 
     def _in_main(self) -> set[str]:
         return set(_MAIN) - ({"editor-pane"} if self.results else set())
@@ -94,8 +95,9 @@ class LayoutControl:
     def focused(self, widget: Widget) -> None:
         """The focus went into a pane: it is the active one."""
         for node in widget.ancestors_with_self:
-            if node.id in PLACE and node.id != self.active:
-                self.active = node.id
+            name = node.id or ""
+            if name in PLACE and name != self.active:
+                self.active = name
                 self.apply()
 
     async def toggle_results(self) -> None:

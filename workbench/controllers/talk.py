@@ -31,7 +31,12 @@ class Talk:
     async def _ask(self, screen: Screen[Any]) -> Any:
         """Show a dialog and wait for its result."""
         answer: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
-        await self._app.push_screen(screen, lambda result: answer.done() or answer.set_result(result))
+
+        def give(result: Any) -> None:
+            if not answer.done():
+                answer.set_result(result)
+
+        await self._app.push_screen(screen, give)
         return await answer
 
     async def quit(self) -> None:
@@ -49,6 +54,7 @@ class Talk:
         finally:
             self._asking = False
         if answer == "discard":
+            app.editor_pane.set_saved(app.editor_pane.editor.text)
             await app.files.forget_recovered()
         if answer in ("leave", "discard") or (answer == "save" and await app.files.save()):
             await app.leave()

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from widgets.editor_pane import EditorPane
     from workbench.config import Settings
     from workbench.controllers.runs import RunControl
+    from workbench.flow.watch import FileWatcher
 
 AUTOSAVE_SECONDS = 1.0
 Tell = Callable[[str, str], None]
@@ -34,7 +35,7 @@ class FileControl:
         self._turn = asyncio.Lock()
         self._digest = digest
         self._own = ""
-        self._watcher: object | None = None
+        self._watcher: FileWatcher | None = None
         self._trouble = ""
 
     async def watch(self, settings: Settings, stream: EventStream, changed: Callable[[], None]) -> None:
@@ -48,7 +49,7 @@ class FileControl:
     async def close(self) -> None:
         """Stop watching."""
         if self._watcher is not None:
-            await self._watcher.stop()  # type: ignore[attr-defined]
+            await self._watcher.stop()
             self._watcher = None
 
     async def save(self) -> bool:
@@ -94,7 +95,8 @@ class FileControl:
             if source is None:
                 return None
             if source.digest == self._digest:
-                return self._same(source)
+                self._same(source)
+                return None
             self._digest = source.digest
             self._runs.submit(source, "disk")
             return None if self._take(source) else source

@@ -4,63 +4,48 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
-import itertools
 import statistics
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from functools import partial
 
-from workbench.config import Settings
 from workbench.events import (
     Bandwidth,
-    Diagnostic,
     Event,
-    EventStream,
     FirstVerdict,
     Log,
     Phase,
     PhaseChanged,
     RankStack,
     RankSummary,
-    RankVerdict,
     Status,
     TimingProgress,
     Verdict,
 )
+from workbench.flow.context import Context, Stop
 from workbench.flow.figures import bandwidth_event
 from workbench.flow.plan import Trial, trial_plan
+from workbench.flow.reports import (
+    as_number,
+    call_failed,
+    call_ms,
+    diagnostics,
+    failure_of,
+    loading_answer,
+    raise_infra,
+    rank_verdict,
+    samples_ms,
+    worst,
+)
 from workbench.flow.sampling import Mismatch, Sampler, TimingFigures
-from workbench.flow.sets import CandidateSet, JudgeSet
+from workbench.flow.sets import CandidateSet
 from workbench.flow.settle import Patience, answers, settle
 from workbench.judge.bandwidth import Peak
 from workbench.judge.stacks import Standing, standing
 from workbench.judge.verdicts import Answer, first_cause, overall, reason
 from workbench.judge.verdicts import settle as settle_ranks
 from workbench.ranks.channel import Message
-from workbench.target import Source, Target
-
-
-@dataclass(frozen=True, kw_only=True)
-class Context:
-    """What all attempts of a sitting share."""
-
-    target: Target
-    settings: Settings
-    stream: EventStream
-    judges: JudgeSet
-    numbers: itertools.count[int]
-    """Draw numbers; no two trials of a sitting have the same inputs."""
-    environment: dict[str, str]
-
-
-class Stop(Exception):
-    """The attempt is decided: its status and the ranks that decided it."""
-
-    def __init__(self, status: Status, ranks: Sequence[RankSummary], why: str) -> None:
-        super().__init__(why)
-        self.status = status
-        self.ranks = tuple(ranks)
-        self.why = why
+from workbench.target import Source
 
 
 class Attempt:
@@ -111,12 +96,13 @@ class Attempt:
         candidates.attach(self._context.judges)
         candidates.load(self._source.text, self._path, self._context.target.problem.arguments)
         late = await settle(candidates.loaded, candidates, self._patience(), lambda m: m["event"] != "loaded")
-        found = [_loading_answer(answer, future) for answer, future in zip(
-            await self._answers(candidates.loaded, late), candidates.loaded
-        )]
+        found = [
+            loading_answer(answer, future)
+            for answer, future in zip(await self._answers(candidates.loaded, late), candidates.loaded)
+        ]
         if late or any(answer.report is None or answer.report["status"] != "ok" for answer in found):
             self._stop(found)
-        self._load_ms = max(_number(future.result().get("ms")) for future in candidates.loaded)
+        self._load_ms = max(as_number(future.result().get("ms")) for future in candidates.loaded)
         self.leave()
 
     async def check(self) -> None:
@@ -174,8 +160,8 @@ class Attempt:
             skew=timed.skew if timed else None,
             flags=timed.flags if timed else (),
             phases_ms=dict(self._phases),
-            candidate_samples_ms=_samples_ms(sampler.candidate.by_rank()) if sampler else (),
-            reference_samples_ms=_samples_ms(sampler.reference.by_rank()) if sampler else (),
+            candidate_samples_ms=samples_ms(sampler.candidate.by_rank()) if sampler else (),
+            reference_samples_ms=samples_ms(sampler.reference.by_rank()) if sampler else (),
             environment=self._context.environment,
         )
 
@@ -195,31 +181,31 @@ class Attempt:
         futures = self._context.judges.ask([message] * self._world)
         shown: set[int] = set()
         for rank, future in enumerate(futures):
-            future.add_done_callback(lambda f, rank=rank: self._show_at_once(f, rank, index, count, shown))
-        late = await settle(futures, self._set, self._patience(), _call_failed)
+            future.add_done_callback(partial(self._show_at_once, rank, index, count, shown))
+        late = await settle(futures, self._set, self._patience(), call_failed)
         found = await self._answers(futures, late)
-        _raise_infra(futures)
+        raise_infra(futures)
         ranks = settle_ranks(found)
-        for rank, answer in zip(ranks, found):
-            if rank.rank not in shown:
-                self.emit(_rank_verdict(rank, answer, index, count))
+        for summary, answer in zip(ranks, found):
+            if summary.rank not in shown:
+                self.emit(rank_verdict(summary, answer, index, count))
         self._note_first_call(index, found)
-        self._ranks = _worst(self._ranks, ranks)
+        self._ranks = worst(self._ranks, ranks)
         if overall(ranks) != "ok":
             self._stop(found)
 
     def _show_at_once(
-        self, future: asyncio.Future[Message], rank: int, index: int, count: int, shown: set[int]
+        self, rank: int, index: int, count: int, shown: set[int], future: asyncio.Future[Message]
     ) -> None:
         """A rank that was compared is shown while others are still busy; failures wait until their cause is known."""
         report = {} if future.cancelled() or future.exception() else future.result().get("report") or {}
         if report.get("status") in ("ok", "wrong"):
             shown.add(rank)
             answer = Answer(rank=rank, report=report)
-            self.emit(_rank_verdict(settle_ranks([answer])[0], answer, index, count))
+            self.emit(rank_verdict(settle_ranks([answer])[0], answer, index, count))
 
     def _note_first_call(self, index: int, found: Sequence[Answer]) -> None:
-        times = [_call_ms(answer) for answer in found]
+        times = [call_ms(answer) for answer in found]
         if index == 0 and all(ms is not None for ms in times):
             self._first_call_ms = max(ms for ms in times if ms is not None)
 
@@ -230,10 +216,10 @@ class Attempt:
         """End the attempt with what the ranks came to; shows failures at their line."""
         ranks = settle_ranks(found)
         status = overall(ranks)
-        for diagnostic in _diagnostics(found, self._path):
+        for diagnostic in diagnostics(found, self._path):
             self.emit(diagnostic)
         for answer in found:
-            text = _failure(answer).get("text")
+            text = failure_of(answer).get("text")
             if text:
                 self.emit(Log(rank=answer.rank, stream="stderr", text=str(text)))
         if self._passed == 0:
@@ -276,10 +262,10 @@ class Attempt:
         """All judges' answers to a request that calls the candidate; Stop when a rank fails or never returns."""
         futures = self._context.judges.ask([message] * self._world)
         patience = dataclasses.replace(self._patience(), limit=limit)
-        late = await settle(futures, self._set, patience, _call_failed)
-        if late or any(not f.done() or f.result().get("gone") or _call_failed(f.result()) for f in futures):
+        late = await settle(futures, self._set, patience, call_failed)
+        if late or any(not f.done() or f.result().get("gone") or call_failed(f.result()) for f in futures):
             self._stop(await self._answers(futures, late))
-        _raise_infra(futures)
+        raise_infra(futures)
         return [future.result() for future in futures]
 
     def _progress(self, figures: TimingFigures, peak: Peak | None) -> None:
@@ -307,116 +293,3 @@ class Attempt:
         if self._candidates is None:
             raise RuntimeError("the attempt has no ranks yet")
         return self._candidates
-
-
-def _loading_answer(answer: Answer, future: asyncio.Future[Message]) -> Answer:
-    """An answer to `load` as a report: loaded, or the failure that the rank described."""
-    message = future.result() if future.done() else {}
-    if message.get("event") == "loaded":
-        return dataclasses.replace(answer, report={"status": "ok"})
-    if message.get("event") != "failed":
-        return answer
-    failure = message["failure"] if isinstance(message.get("failure"), dict) else {}
-    status = "build-error" if message.get("status") == "build-error" else "load-error"
-    return dataclasses.replace(answer, report={"status": status, "detail": _error_words(failure), "failure": failure})
-
-
-def _error_words(failure: Message) -> str:
-    kind, message = str(failure.get("type", "error")), str(failure.get("message", ""))
-    line = failure.get("line")
-    spot = f", line {line}" if isinstance(line, int) and line else ""
-    return f"{message}{spot}" if kind == "NoSolution" else f"{kind}: {message}{spot}"
-
-
-def _call_failed(message: Message) -> bool:
-    return bool(message.get("gone")) or (message.get("report") or {}).get("status") == "crash"
-
-
-def _raise_infra(futures: Sequence[asyncio.Future[Message]]) -> None:
-    """A judge's own error is pkwb's fault, not the kernel's."""
-    from workbench.errors import RanksError
-
-    for rank, future in enumerate(futures):
-        error = future.result().get("error") if future.done() else None
-        if error:
-            raise RanksError(f"judge rank {rank}: {error['type']}: {error['message']}\n{error['text']}")
-
-
-def _failure(answer: Answer) -> Message:
-    failure = (answer.report or {}).get("failure")
-    return failure if isinstance(failure, dict) else {}
-
-
-def _diagnostics(found: Sequence[Answer], path: str) -> list[Diagnostic]:
-    """One diagnostic per different failure with a line; ranks that fail alike share one."""
-    places: dict[tuple[int, int, str], list[int]] = {}
-    for answer in found:
-        failure = _failure(answer)
-        if failure and not failure.get("secondary"):
-            key = (_whole(failure.get("line")), _whole(failure.get("column")), _error_words({**failure, "line": 0}))
-            places.setdefault(key, []).append(answer.rank)
-    return [
-        Diagnostic(
-            severity="error",
-            message=message,
-            path=path,
-            line=line,
-            column=column,
-            rank=ranks[0] if len(ranks) == 1 and len(found) > 1 else None,
-        )
-        for (line, column, message), ranks in places.items()
-    ]
-
-
-def _rank_verdict(rank: RankSummary, answer: Answer, index: int, count: int) -> RankVerdict:
-    report = answer.report or {}
-    return RankVerdict(
-        rank=rank.rank,
-        trial=index,
-        trials=count,
-        status=rank.status,
-        max_abs_err=rank.max_abs_err,
-        max_rel_err=rank.max_rel_err,
-        error_ratio=report.get("ratio"),
-        first_bad=rank.first_bad,
-        expected=report.get("expected", ""),
-        got=report.get("got", ""),
-        call_ms=_call_ms(answer),
-        detail=rank.detail,
-    )
-
-
-def _worst(before: Sequence[RankSummary], now: Sequence[RankSummary]) -> tuple[RankSummary, ...]:
-    """Each rank's summary over the trials so far: the largest errors, the latest status."""
-    if not before:
-        return tuple(now)
-    return tuple(
-        dataclasses.replace(
-            new,
-            max_abs_err=_larger(old.max_abs_err, new.max_abs_err),
-            max_rel_err=_larger(old.max_rel_err, new.max_rel_err),
-        )
-        for old, new in zip(before, now)
-    )
-
-
-def _larger(one: float | None, other: float | None) -> float | None:
-    known = [value for value in (one, other) if value is not None]
-    return max(known) if known else None
-
-
-def _call_ms(answer: Answer) -> float | None:
-    ns = (answer.report or {}).get("ns")
-    return ns / 1e6 if isinstance(ns, int) else None
-
-
-def _whole(value: object) -> int:
-    return value if isinstance(value, int) else 0
-
-
-def _number(value: object) -> float:
-    return float(value) if isinstance(value, (int, float)) else 0.0
-
-
-def _samples_ms(rows: Sequence[Sequence[int]]) -> tuple[tuple[float, ...], ...]:
-    return tuple(tuple(ns / 1e6 for ns in row) for row in rows)

@@ -1,4 +1,4 @@
-"""The engine of a sitting: keeps judges and a warm set of candidate ranks, runs one attempt at a time, supersedes at once."""
+"""The engine of a sitting: keeps judges and a warm set of candidate ranks, runs one attempt at a time."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from problems.binding import judge_job
 from workbench.config import Settings
 from workbench.errors import PkwbError, RanksError
 from workbench.events import EventStream, Notice, Origin, RanksReady, SourceSeen, Status, Verdict
-from workbench.flow.attempt import Attempt, Context, Stop
+from workbench.flow.attempt import Attempt
+from workbench.flow.context import Context, Stop
 from workbench.flow.figures import environment, link_peak
 from workbench.flow.sets import CandidateSet, JudgeSet, rank_request
 from workbench.flow.zygote import Zygote
@@ -59,7 +60,12 @@ class Engine:
         seen = time.time()
         self._stream.emit(
             SourceSeen(
-                attempt=self._number, time=seen, path=str(source.path), digest=source.digest, changed=True, origin=origin
+                attempt=self._number,
+                time=seen,
+                path=str(source.path),
+                digest=source.digest,
+                changed=True,
+                origin=origin,
             )
         )
         before = self._stop_run("superseded")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import platform
 import time
@@ -40,7 +41,7 @@ def bandwidth_event(target: Target, figures: TimingFigures, peak: Peak | None) -
 
 
 async def link_peak(judges: JudgeSet, target: Target, torch: str, limit: float) -> Peak | None:
-    """The peak of the ranks' link on this machine: cached, else measured now by the judges and cached; None for one rank."""
+    """The peak of the ranks' link on this machine: cached, else measured now and cached; None for one rank."""
     if target.world == 1:
         return None
     key = PeakKey(device=target.device, world=target.world, torch=torch)
@@ -49,10 +50,8 @@ async def link_peak(judges: JudgeSet, target: Target, torch: str, limit: float) 
         return found
     answers = await judges.all({"op": "peak"}, limit)
     peak = _best(answers, target)
-    try:
+    with contextlib.suppress(PkwbError):  # a cache that cannot be written costs a measurement next time
         await asyncio.to_thread(store_peak, key, peak)
-    except PkwbError:
-        pass  # a cache that cannot be written costs a measurement next time
     return peak
 
 

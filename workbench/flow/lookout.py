@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 STEADY = 0.02
 """Seconds between two looks that must agree before a change found by looking counts as finished."""
 
+SHORTEST = 0.05
+"""Seconds between looks at least, whatever the settings say."""
+
 Signature = tuple[int, int, int]
 Mode = Literal["notify", "poll"]
 
@@ -51,7 +54,7 @@ class Lookout(threading.Thread):
         loop = asyncio.get_running_loop()
         self.ready: asyncio.Future[None] = loop.create_future()
         self._done: asyncio.Future[None] = loop.create_future()
-        self._poll = self._reason_to_poll()
+        self._poll = ""
 
     async def finish(self) -> None:
         """End the thread; one that hangs in a dead network file system is left behind after 2 s."""
@@ -62,13 +65,14 @@ class Lookout(threading.Thread):
 
     def run(self) -> None:
         """Watch until the end; the first look comes right after the watch is set up."""
+        self._poll = self._reason_to_poll()
         self._last = signature_of(self._path)
         self._listener.post(self._listener.start_from, self._last)
         self._watch()
         self._listener.post(_resolve, self.ready)
         while not self._end.is_set():
             self._look()
-            self._end.wait(self._settings.interval)
+            self._end.wait(max(self._settings.interval, SHORTEST))
             self._watch()
         self._drop()
         self._listener.post(_resolve, self._done)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import secrets
+import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
@@ -70,9 +71,11 @@ AskBlock = Callable[[str, int, int, int], Awaitable[list[Message]]]
 
 
 class Sampler:
-    """Runs the plan R C C R R C C R ... through ``ask(side, first, calls, last)``, which gets the answers of all judges."""
+    """Runs the plan R C C R R C C R ... through ``ask(side, first, calls, last)``, which gets all judges' answers."""
 
-    def __init__(self, ask: AskBlock, samples: int, device: str, overhead_ns: int, on_figures: Callable[[TimingFigures], None]) -> None:
+    def __init__(
+        self, ask: AskBlock, samples: int, device: str, overhead_ns: int, on_figures: Callable[[TimingFigures], None]
+    ) -> None:
         self._ask = ask
         self._wanted = samples
         self._overhead_ns = overhead_ns
@@ -100,12 +103,16 @@ class Sampler:
         return figures
 
     async def _warm_up(self) -> float:
-        """Untimed calls, as many of either side, so that call i has the same inputs on both; seconds of a pair."""
+        """Untimed calls, as many of either side, so that call i has the same inputs on both; seconds of a pair.
+
+        Their time is the parent's own: a rank that claims to need none must not keep the warm-up going.
+        """
         spent, calls, batch = dict.fromkeys(SIDES, 0.0), 0, 1
         while calls < WARM_UP_CALLS or min(spent.values()) < self._warm_up_s:
             for side in SIDES:
-                durations, _brackets = await self._timed_block(side, batch, last=False)
-                spent[side] += sum(max(ns) for ns in zip(*durations)) / 1e9
+                started = time.perf_counter()
+                await self._timed_block(side, batch, last=False)
+                spent[side] += time.perf_counter() - started
             calls += batch
             if max(spent.values()) > _WARM_UP_CAP_S:
                 break

@@ -163,9 +163,7 @@ class JudgeSet(RankSet):
         """The same request to all; their answers. RanksError when one fails or ``limit`` seconds pass."""
         return await self.each([message] * self.world, limit)
 
-    async def each(
-        self, messages: Sequence[Message], limit: float, fds: Sequence[Sequence[int]] = ()
-    ) -> list[Message]:
+    async def each(self, messages: Sequence[Message], limit: float, fds: Sequence[Sequence[int]] = ()) -> list[Message]:
         """Each rank its own request; their answers, as in ``all``."""
         futures = self.ask(messages, fds)
         _done, pending = await asyncio.wait(futures, timeout=limit)

@@ -1,4 +1,6 @@
-"""Wait for the answers of all ranks of a phase: until they are there, until one failed and the others had a moment, or until its limit."""
+"""Wait for all ranks' answers in a phase: until they are there, until one rank failed and the others had a moment, or
+until the phase's limit.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +8,7 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from workbench.flow.sets import CandidateSet, exit_words
 from workbench.judge.stacks import Standing, standing
@@ -26,7 +29,10 @@ class Patience:
 
 
 async def settle(
-    futures: Sequence[asyncio.Future[Message]], candidates: CandidateSet, patience: Patience, failed: Callable[[Message], bool]
+    futures: Sequence[asyncio.Future[Message]],
+    candidates: CandidateSet,
+    patience: Patience,
+    failed: Callable[[Message], bool],
 ) -> bool:
     """Wait as the module says; True when the limit passed with answers missing and no rank at fault."""
     started = time.monotonic()
@@ -52,8 +58,9 @@ async def settle(
 async def _next_change(pending: set[asyncio.Future[Message]], candidates: CandidateSet, timeout: float) -> None:
     candidates.changed.clear()
     change = asyncio.ensure_future(candidates.changed.wait())
+    waiting: set[asyncio.Future[Any]] = {*pending, change}
     try:
-        await asyncio.wait({*pending, change}, timeout=max(0.0, timeout), return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait(waiting, timeout=max(0.0, timeout), return_when=asyncio.FIRST_COMPLETED)
     finally:
         change.cancel()
 
@@ -69,7 +76,11 @@ async def _deaths_known(futures: Sequence[asyncio.Future[Message]], candidates: 
 
 
 def answers(
-    futures: Sequence[asyncio.Future[Message]], candidates: CandidateSet, stacks: dict[int, Standing], late: bool, path: str
+    futures: Sequence[asyncio.Future[Message]],
+    candidates: CandidateSet,
+    stacks: dict[int, Standing],
+    late: bool,
+    path: str,
 ) -> list[Answer]:
     """What each rank came to, for the verdict."""
     found = []

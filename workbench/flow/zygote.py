@@ -1,4 +1,4 @@
-"""The parent's side of the zygote: start it under the ranks' interpreter, fork and end sets of ranks, hear of deaths."""
+"""The parent's side of the zygote: start it under the ranks' interpreter, fork and end sets, hear of deaths."""
 
 from __future__ import annotations
 
@@ -17,7 +17,17 @@ from workbench.flow.wire import Wire
 from workbench.ranks.channel import Message
 
 ROOT = Path(__file__).resolve().parents[2]
-_KEPT_VARIABLES = ("PATH", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "LD_LIBRARY_PATH", "VIRTUAL_ENV", "CUDA_HOME", "CUDA_PATH")
+_KEPT_VARIABLES = (
+    "PATH",
+    "LANG",
+    "LC_ALL",
+    "LC_CTYPE",
+    "TZ",
+    "LD_LIBRARY_PATH",
+    "VIRTUAL_ENV",
+    "CUDA_HOME",
+    "CUDA_PATH",
+)
 _KEPT_PREFIXES = ("CUDA_VISIBLE_", "NCCL_", "GLOO_", "OMP_", "MKL_", "NVSHMEM_", "TORCH_", "TRITON_")
 _BOOT = """\
 import site, sys
@@ -150,7 +160,8 @@ class Zygote:
     def _why(self, message: Message, python: str) -> str:
         name = python or sys.executable
         if "torch" in message["detail"]:
-            return f"{name} has no torch ({message['detail']}): install it there, or set ranks.python to an interpreter that has it"
+            remedy = "install it there, or set ranks.python to an interpreter that has it"
+            return f"{name} has no torch ({message['detail']}): {remedy}"
         return f"ranks cannot start under {name}: {message['detail'] or self._log_tail()}"
 
     def _log_tail(self) -> str:

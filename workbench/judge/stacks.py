@@ -15,7 +15,7 @@ _ALIGNING = ("workbench/ranks/shared.py", "align")
 
 @dataclass(frozen=True)
 class Standing:
-    """Where a rank stands: a phrase such as ``all_reduce, kernel.py:31``, and the line in the user's file (0 = none)."""
+    """Where a rank stands: a phrase such as ``all_reduce, kernel.py:31``, and the line in the user's file or 0."""
 
     words: str
     line: int

@@ -81,6 +81,8 @@ def reason(status: Status, ranks: Sequence[RankSummary], first: int | None = Non
         return ""
     others = [str(rank.rank) for rank in guilty]
     who = f"rank {lead.rank}" if len(others) == 1 else f"ranks {', '.join(others)}"
+    if len(others) == len(ranks) > 1:
+        who = "all ranks"
     return f"{who}: {_what(lead)}"
 
 

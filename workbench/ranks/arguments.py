@@ -1,4 +1,4 @@
-"""One rank's arguments across calls: fresh tensors for a trial, small changes and restored values before timed calls."""
+"""One rank's arguments across calls: fresh tensors for a trial, small changes and restored values when timed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a freshly forked process does to become a rank: own session, limits, clean environment, output, dying with its parent."""
+"""What a freshly forked process does to become a rank: own session, limits, output, dying with its parent."""
 
 from __future__ import annotations
 
@@ -55,7 +55,14 @@ def become_rank(parent: int, output: int, errors: int, stacks: int, keep: Iterab
 def rank_environment(rank: int, world: int, home: str) -> None:
     """The few variables that launchers set for a rank, an empty home, and a scratch folder as working directory."""
     Path(home).mkdir(parents=True, exist_ok=True)
-    names = {"RANK": rank, "LOCAL_RANK": rank, "WORLD_SIZE": world, "LOCAL_WORLD_SIZE": world, "HOME": home, "TMPDIR": home}
+    names = {
+        "RANK": rank,
+        "LOCAL_RANK": rank,
+        "WORLD_SIZE": world,
+        "LOCAL_WORLD_SIZE": world,
+        "HOME": home,
+        "TMPDIR": home,
+    }
     os.environ.update({name: str(value) for name, value in names.items()})
     os.chdir(home)
 

@@ -65,6 +65,7 @@ class CandidateRank:
         message = self._control.receive()
         if message is not None and self._load(message):
             self._serve()
+        self._control.receive()  # the parent ends the rank: an exit by itself would count as a death
 
     def _load(self, message: Message) -> bool:
         self._path = message["path"]
@@ -153,4 +154,3 @@ def _deltas(message: Message, inbox: Region) -> list[Delta]:
     if "deltas" not in message:
         return []
     return [Delta(place, indices, values) for place, indices, values in unpack(message["deltas"], inbox)]
-

@@ -89,7 +89,9 @@ def compare(expected: Any, got: Any, rule: Rule, name: str = "out") -> Differenc
     if isinstance(expected, float):
         return _compare_tensors(torch.tensor(expected, dtype=torch.float64), torch.tensor(got), rule, name)
     same = expected == got
-    return Difference() if same else Difference(ratio=math.inf, first_bad=name, expected=str(expected), got=str(got)[:80])
+    return (
+        Difference() if same else Difference(ratio=math.inf, first_bad=name, expected=str(expected), got=str(got)[:80])
+    )
 
 
 def _tensor_mismatch(expected: Message, got: Message, name: str) -> str:
@@ -126,7 +128,7 @@ def _wide(tensor: torch.Tensor) -> torch.Tensor:
 def _rms(flat: torch.Tensor) -> float:
     """Root mean square over the finite elements, in float64, chunk by chunk."""
     total, count = 0.0, 0
-    for chunk in flat.split(_CHUNK):
+    for chunk in torch.split(flat, _CHUNK):
         wide = chunk.double()
         finite = wide[wide.isfinite()]
         total, count = total + float(finite.square().sum()), count + finite.numel()

@@ -5,6 +5,7 @@ Another device is another class in ``DEVICES``; nothing else in the ranks knows 
 
 from __future__ import annotations
 
+import datetime
 import os
 import time
 from typing import Protocol
@@ -72,11 +73,9 @@ def make_device(name: str) -> Device:
 
 def init_group(device: Device, rank: int, world: int, store_path: str) -> None:
     """Join the default process group through a store in a file: no port is opened for the rendezvous."""
-    import datetime
-
     dist.init_process_group(
         device.backend,
-        store=dist.FileStore(store_path, world),
+        store=torch.distributed.FileStore(store_path, world),  # type: ignore[attr-defined]
         rank=rank,
         world_size=world,
         timeout=datetime.timedelta(seconds=_GROUP_TIMEOUT_S),

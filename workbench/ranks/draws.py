@@ -77,7 +77,7 @@ class InputSource:
         if spec["canary"] >= 1:
             return Delta(place, torch.arange(count), self._values(draw, count, dtype, generator, names, 1.0))
         wanted = min(count, max(_MIN_CANARIES, math.ceil(spec["canary"] * count)))
-        indices = torch.randint(count, (wanted,), generator=generator).unique()
+        indices = torch.unique(torch.randint(count, (wanted,), generator=generator))
         return Delta(place, indices, self._values(draw, len(indices), dtype, generator, names, 1.0))
 
     def _values(

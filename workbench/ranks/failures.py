@@ -9,11 +9,17 @@ from workbench.ranks.channel import Message
 
 _MAX_TEXT = 16_000
 _MAX_MESSAGE = 2_000
-_PEER_GONE = ("connection closed by peer", "connection reset", "connection refused", "broken pipe", "remote process exited")
+_PEER_GONE = (
+    "connection closed by peer",
+    "connection reset",
+    "connection refused",
+    "broken pipe",
+    "remote process exited",
+)
 
 
 def failure(error: BaseException, path: str) -> Message:
-    """Describe ``error``: {type, message, line, column, text, secondary}; line 0 when no frame is in the user's file."""
+    """Describe ``error``: {type, message, line, column, text, secondary}; line 0: no frame is in the user's file."""
     line, column = _place(error, path)
     message = str(error).strip() or type(error).__name__
     if isinstance(error, SystemExit):

@@ -1,4 +1,4 @@
-"""A judge rank: draws inputs, feeds its baseline rank (the reference) and its candidate rank, and compares what comes back.
+"""A judge rank: draws inputs, feeds its baseline rank (the reference) and its candidate rank, compares their results.
 
 It runs neither the reference nor a candidate, holds the only copy of the seed, and answers the parent's requests one
 by one. Baseline and candidate run the same code in the same kind of process, so that their times compare. A judge
@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import torch
@@ -179,12 +180,13 @@ class JudgeRank:
 
     def _block(self, message: Message) -> Message:
         """Timed calls of one side: start, duration and the judge's bracket of each, in ns; bad results end it."""
-        side, first = message["side"], message["first"]
-        calls = range(first, first + message["calls"])
-        run = lambda: [self._timed_call(side, call, call == message["last"]) for call in calls]  # noqa: E731
-        samples = self._baseline(run) if side == BASELINE else run()
+        run = partial(self._timed_calls, message["side"], message["first"], message["calls"], message["last"])
+        samples = self._baseline(run) if message["side"] == BASELINE else run()
         report, checked = self._compare_checked()
         return {"samples": samples, "checked": checked, **({"report": report} if report else {})}
+
+    def _timed_calls(self, side: str, first: int, calls: int, last: int) -> list[tuple[int, int, int]]:
+        return [self._timed_call(side, call, call == last) for call in range(first, first + calls)]
 
     def _timed_call(self, side: str, call: int, last: bool) -> tuple[int, int, int]:
         peer, number = self._peer(side), self._timed.number

@@ -1,4 +1,4 @@
-"""The peak of the ranks' link, measured with the device's own collectives: what the effective bandwidth is held against."""
+"""The peak of the ranks' link, measured with the device's own collectives: what bandwidth is held against."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _CALLS = 9
 
 
 def measure_peak(timer: Timer, world: int, device: torch.device) -> dict[str, list[int]]:
-    """ns of this rank's calls by collective, on ``_BYTES`` of float32 a rank: {op: [ns, ...]}; sizes as nccl-tests' S."""
+    """ns of this rank's calls by collective, S = ``peak_bytes`` of float32: {op: [ns, ...]}."""
     count = _BYTES // 4 // world * world
     full, part = torch.ones(count, device=device), torch.ones(count // world, device=device)
     spare = torch.empty_like(full)

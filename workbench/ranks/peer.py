@@ -1,4 +1,4 @@
-"""The judge rank's view of a baseline or candidate rank: requests, replies, and every way in which a reply can be bad."""
+"""The judge rank's view of a baseline or candidate rank: requests, replies, and how a reply can be bad."""
 
 from __future__ import annotations
 

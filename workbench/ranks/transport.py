@@ -19,9 +19,10 @@ _MAX_NODES = 10_000
 _MAX_DIMS = 64
 
 _NAMES = (
-    "bool uint8 int8 int16 int32 int64 uint16 uint32 uint64 float16 bfloat16 float32 float64 complex32 complex64 complex128"
-    " float8_e4m3fn float8_e5m2 float8_e4m3fnuz float8_e5m2fnuz"
-).split()
+    *("bool", "uint8", "int8", "int16", "int32", "int64", "uint16", "uint32", "uint64"),
+    *("float16", "bfloat16", "float32", "float64", "complex32", "complex64", "complex128"),
+    *("float8_e4m3fn", "float8_e5m2", "float8_e4m3fnuz", "float8_e5m2fnuz"),
+)
 DTYPES: dict[str, torch.dtype] = {name: getattr(torch, name) for name in _NAMES if hasattr(torch, name)}
 
 
@@ -52,7 +53,9 @@ class Packer:
 
     def _tensor(self, value: torch.Tensor) -> Message:
         if type(value) not in (torch.Tensor, torch.nn.Parameter):
-            raise PayloadError(f"a {type(value).__name__} where a plain torch.Tensor is due (wait for it, or unwrap it)")
+            raise PayloadError(
+                f"a {type(value).__name__} where a plain torch.Tensor is due (wait for it, or unwrap it)"
+            )
         if value.layout is not torch.strided or value.device.type == "meta":
             raise PayloadError(f"a tensor of layout {value.layout} on {value.device} has no plain bytes")
         offset = -(-self.end // _ALIGN) * _ALIGN
@@ -148,12 +151,17 @@ def _unpack_container(header: Message, region: Region, nodes: list[int]) -> Any:
 
 
 def _view(header: Message, region: Region) -> torch.Tensor:
-    dtype, shape, offset = DTYPES.get(str(header.get("dtype"))), header.get("shape"), header.get("at")
-    sizes_hold = isinstance(shape, list) and len(shape) <= _MAX_DIMS and all(type(n) is int and n >= 0 for n in shape)
-    if dtype is None or not sizes_hold or type(offset) is not int or offset < 0 or offset % _ALIGN:
+    dtype, shape, offset = DTYPES.get(str(header.get("dtype"))), _shape(header.get("shape")), header.get("at")
+    if dtype is None or type(offset) is not int or offset < 0 or offset % _ALIGN:
         raise PayloadError("a malformed tensor header")
     count = math.prod(shape)
     if not count:
         return torch.empty(shape, dtype=dtype)
     room = region.mapped(offset + count * dtype.itemsize)
     return torch.frombuffer(room, dtype=dtype, count=count, offset=offset).reshape(shape)
+
+
+def _shape(value: Any) -> list[int]:
+    if not isinstance(value, list) or len(value) > _MAX_DIMS or not all(type(n) is int and n >= 0 for n in value):
+        raise PayloadError("a malformed tensor header")
+    return value

@@ -1,16 +1,17 @@
-"""The zygote: has torch imported and no device touched; forks sets of ranks, drains their output, ends them, reports deaths.
+"""The zygote: has torch imported and no device touched; forks sets of ranks, drains their output, ends them.
 
 It runs no user code and no tensor operation, keeps to one thread, and serves one parent. When the parent's end of the
 channel closes - it quit, was killed, or its terminal went away - the zygote ends every rank and every process that a
 rank left behind, and exits. Ranks themselves die with the zygote.
 
-Requests: ``fork`` {set, role, world, device, threads, dir, store} with the ranks' descriptors, ``kill`` {set}, ``stacks`` {set}.
-Reports: ``started`` {torch}, ``forked`` {set, pids}, ``exit`` {set, rank, code, signal, at, stack}, ``log`` {set, rank, stream, text},
-``stacks`` {set, stacks}, ``gone`` {set}.
+Requests: ``fork`` {set, role, world, device, threads, dir, store} with the ranks' descriptors, ``kill`` {set},
+``stacks`` {set}. Reports: ``started`` {torch}, ``forked`` {set, pids}, ``exit`` {set, rank, code, signal, at, stack},
+``log`` {set, rank, stream, text}, ``stacks`` {set, stacks}, ``gone`` {set}.
 """
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import os
 import selectors
@@ -188,10 +189,8 @@ class Zygote:
 
     def _report(self, message: Message | None) -> None:
         if message is not None:
-            try:
+            with contextlib.suppress(OSError):  # the parent is gone; the next read of its channel ends the loop
                 self._control.send(message)
-            except OSError:
-                pass  # the parent is gone; the next read of its channel ends the loop
 
 
 _REQUESTS: dict[str, Any] = {"fork": Zygote._fork, "kill": Zygote._kill, "stacks": Zygote._stacks}
@@ -237,7 +236,7 @@ def _death(rank: RankProcess, status: int) -> Message:
 
 
 def _dead_children() -> list[tuple[int, int]]:
-    dead = []
+    dead: list[tuple[int, int]] = []
     while True:
         try:
             pid, status = os.waitpid(-1, os.WNOHANG)
@@ -259,25 +258,19 @@ def _children() -> list[int]:
 
 def _kill_group(pid: int) -> None:
     for kill in (os.killpg, os.kill):
-        try:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
             kill(pid, signal.SIGKILL)
-        except (ProcessLookupError, PermissionError):
-            pass
 
 
 def _wait_for(pid: int) -> None:
-    try:
+    with contextlib.suppress(ChildProcessError):
         os.waitpid(pid, 0)
-    except ChildProcessError:
-        pass
 
 
 def _drain(fd: int) -> None:
-    try:
+    with contextlib.suppress(BlockingIOError):
         while os.read(fd, 4096):
             pass
-    except BlockingIOError:
-        pass
 
 
 def main(fd: int, directory: str) -> None:
@@ -293,7 +286,7 @@ def _main(fd: int) -> None:
     control = Channel(fd)
     try:
         import torch
-        import torch.distributed  # noqa: F401
+        import torch.distributed
 
         from workbench.ranks import candidate, judge  # noqa: F401
     except ImportError as error:

@@ -1,0 +1,35 @@
+"""What all attempts of a sitting share, and how an attempt ends early."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from workbench.config import Settings
+from workbench.events import EventStream, RankSummary, Status
+from workbench.flow.sets import JudgeSet
+from workbench.target import Target
+
+
+@dataclass(frozen=True, kw_only=True)
+class Context:
+    """What all attempts of a sitting share."""
+
+    target: Target
+    settings: Settings
+    stream: EventStream
+    judges: JudgeSet
+    numbers: itertools.count[int]
+    """Draw numbers; no two trials of a sitting have the same inputs."""
+    environment: dict[str, str]
+
+
+class Stop(Exception):
+    """The attempt is decided: its status and the ranks that decided it."""
+
+    def __init__(self, status: Status, ranks: Sequence[RankSummary], why: str) -> None:
+        super().__init__(why)
+        self.status = status
+        self.ranks = tuple(ranks)
+        self.why = why
