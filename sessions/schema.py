@@ -25,6 +25,7 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
         "CREATE INDEX attempts_by_problem ON attempts (problem, status, speedup)",
         "CREATE INDEX attempts_by_digest ON attempts (digest)",
         "CREATE INDEX attempts_by_sitting ON attempts (sitting)",
+        "CREATE TABLE openings (problem TEXT PRIMARY KEY, backend TEXT NOT NULL, path TEXT NOT NULL, at REAL NOT NULL)",
     ),
 )
 """Statements that lead from version i to i + 1 (``PRAGMA user_version``). Published entries never change."""

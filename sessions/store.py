@@ -86,10 +86,16 @@ class Store:
         values |= {"sitting": self.sitting, "note": note, "verdict": _pack(to_json(verdict))}
         return self._write(lambda db: self._insert(db, values, _pack(source.text)))
 
+    def opened(self, target: Target) -> None:
+        """Remember that this problem was opened; errors as in :meth:`record`."""
+        values = (target.problem.stem, target.backend, str(target.path), time.time())
+        statement = "INSERT OR REPLACE INTO openings (problem, backend, path, at) VALUES (?, ?, ?, ?)"
+        self._write(lambda db: db.execute(statement, values))
+
     def last_opened(self) -> str | None:
-        """Stem of the problem that was worked on last."""
-        found = self.attempts(limit=1)
-        return found[0].problem if found else None
+        """Stem of the problem opened last."""
+        found = self._rows("SELECT problem FROM openings ORDER BY at DESC LIMIT 1")
+        return str(found[0]["problem"]) if found else None
 
     def attempts(self, problem: str | None = None, limit: int = 200, sitting: str | None = None) -> list[Attempt]:
         """Attempts, newest first; of one problem (its stem) or sitting only, where given."""

@@ -129,6 +129,16 @@ def test_attempt_is_kept(file: Path) -> None:
     store.close()
 
 
+def test_damaged_store_is_told_beside_the_verdict(file: Path) -> None:
+    """A session store that cannot be used changes no verdict; it is told, and the verdict is still the last line."""
+    default_path().parent.mkdir(parents=True)
+    default_path().write_bytes(b"broken" * 1000)
+    code, events, errors = judge(file, "--no-perf")
+    assert (code, events[-1]["event"]) == (0, "verdict")
+    told = [event["text"] for event in events if event["event"] == "notice"]
+    assert str(default_path()) in "".join(told) + errors
+
+
 def test_interpreter_without_torch(file: Path, tmp_path: Path) -> None:
     """Ranks that cannot start are no fault of the kernel: exit code 3, and what to set."""
     code, events, _ = judge(file, PKWB_RANKS_PYTHON=str(tmp_path / "no-python"))

@@ -11,6 +11,9 @@ from widgets.state import RunView
 from widgets.words import SEVERITY
 from workbench.events import Diagnostic
 
+_WIDE = 60
+"""Cells from which on places stand below each other."""
+
 
 class DiagnosticsPane(ReadingPane):
     """One line a diagnostic; choosing one moves the editor's cursor there."""
@@ -36,7 +39,7 @@ Errors, warnings and notes of the build, the import and the ranks. `enter` or a 
         """One line each, the message last."""
         if not self._shown:
             return [Content.styled("no errors or warnings", "dim")]
-        return [_line(one) for one in self._shown]
+        return [_line(one, width >= _WIDE) for one in self._shown]
 
     def choices(self) -> range:
         """Every diagnostic."""
@@ -48,10 +51,11 @@ Errors, warnings and notes of the build, the import and the ranks. `enter` or a 
         self.post_message(JumpTo(place.line, place.column))
 
 
-def _line(one: Diagnostic) -> Content:
+def _line(one: Diagnostic, wide: bool) -> Content:
     look = SEVERITY[one.severity]
     place = f"{one.line}:{one.column}" if one.column else str(one.line) if one.line else "-"
     rank = "" if one.rank is None else f"  (rank {one.rank})"
     first, *more = [plain(line) for line in one.message.splitlines()] or [""]
     rest = f" {' '.join(line.strip() for line in more)}" if more else ""
-    return Content.styled(f"{look.sign} {one.severity:<7}", look.style) + f"  {place:<7} {first}{rest}" + rank
+    word, place = (f"{one.severity:<8}", f"{place:<8}") if wide else (one.severity, place)
+    return Content.styled(f"{look.sign} {word}", look.style) + f" {place} {first}{rest}{rank}"

@@ -29,7 +29,7 @@ class Match:
     end: int
 
 
-class Lines(ScrollView, can_focus=True):
+class Lines(ScrollView, can_focus=True, inherit_bindings=False):
     """Lines of text, with a cursor line where ``choices`` says which lines can be chosen."""
 
     ALLOW_SELECT = True

@@ -8,6 +8,7 @@ from textual.binding import Binding, BindingType
 from textual.content import Content
 
 from widgets import format as fmt
+from widgets.layout import wrapped
 from widgets.output import LogLine, Output
 from widgets.reading import KEYS_HELP, ReadingPane
 from widgets.state import RunView
@@ -27,11 +28,12 @@ The newest lines are kept; how many older ones were dropped is said at the top.
 Digits choose ranks here; `tab` goes on to the next pane.
 
 - `0` to `7`: that rank alone; `a`: all ranks
-- `f`: follow the end, or stay here
+- `f`: follow the end, or stay here; `w`: wrap long lines, or cut them (`l` goes right)
 {KEYS_HELP.lstrip()}"""
     BINDINGS: ClassVar[list[BindingType]] = [
         *[Binding(str(rank), f"rank({rank})", f"Rank {rank}", show=False, id=f"log.rank{rank}") for rank in range(8)],
         Binding("a", "rank(-1)", "All ranks", show=False, id="log.all"),
+        Binding("w", "wrap", "Wrap lines", show=False, id="log.wrap"),
         Binding("f", "follow", "Follow the end", show=False, id="log.follow"),
     ]
 
@@ -39,6 +41,7 @@ Digits choose ranks here; `tab` goes on to the next pane.
         super().__init__()
         self.rank: int | None = None
         self.follow = True
+        self.wrap = False
         self._output = Output()
         self._contents: list[Content] = []
 
@@ -69,6 +72,8 @@ Digits choose ranks here; `tab` goes on to the next pane.
         kept = [content for line, content in lines if self.rank is None or line.rank in (None, self.rank)]
         if not any(line.rank is not None for line in self._output.lines):
             return [*top, Content.styled("the ranks have written nothing", "dim")]
+        if self.wrap:
+            kept = [part for line in kept for part in wrapped(line, width, indent=3)]
         return [*top, *kept]
 
     def copied(self) -> tuple[str, str]:
@@ -81,6 +86,11 @@ Digits choose ranks here; `tab` goes on to the next pane.
     def action_rank(self, rank: int) -> None:
         """Filter."""
         self.show_rank(None if rank < 0 else rank)
+
+    def action_wrap(self) -> None:
+        """Wrap, or cut."""
+        self.wrap = not self.wrap
+        self.relayout()
 
     def action_follow(self) -> None:
         """Follow, or stay."""

@@ -34,7 +34,11 @@ class Output:
         """Add a piece of a rank's output, which may end within a line; the next piece goes on there."""
         if not text:
             return self
-        pieces = plain_lines(text[-KEEP_LINES * 400 :])
+        pieces = text.split("\n")
+        over = len(pieces) - KEEP_LINES - 1
+        if over > 0:
+            return replace(self, dropped=self.dropped + over).write(rank, kind, "\n".join(pieces[over:]))
+        pieces = plain_lines(text)
         whole = pieces[-1] == "" and len(pieces) > 1
         lines = [LogLine(kind, rank, piece) for piece in (pieces[:-1] if whole else pieces)]
         if not whole:

@@ -17,7 +17,8 @@ from widgets.search import Search, SearchBar
 
 KEYS_HELP = """
 - `j` `k` and the arrows: down, up; `h` `l`: left, right
-- `g` `G`: first line, last line; `ctrl+d` `ctrl+u`: half a page down, up
+- `g` `G`, home, end: first line, last line
+- `ctrl+d` `ctrl+u`, page down, page up: half a page down, up
 - `/`: search, then `n` `N`: next, previous place, `escape`: leave the search
 - `y`: copy the selected text, the line at the cursor, or everything
 """
@@ -33,10 +34,10 @@ class ReadingPane(Vertical):
         Binding("k,up", "move(-1)", "Up", show=False, id="reading.up"),
         Binding("h,left", "aside(-8)", "Left", show=False, id="reading.left"),
         Binding("l,right", "aside(8)", "Right", show=False, id="reading.right"),
-        Binding("g", "edge(0)", "First line", show=False, id="reading.first"),
-        Binding("G", "edge(1)", "Last line", show=False, id="reading.last"),
-        Binding("ctrl+d", "half_page(1)", "Half a page down", show=False, id="reading.page_down"),
-        Binding("ctrl+u", "half_page(-1)", "Half a page up", show=False, id="reading.page_up"),
+        Binding("g,home", "edge(0)", "First line", show=False, id="reading.first"),
+        Binding("G,end", "edge(1)", "Last line", show=False, id="reading.last"),
+        Binding("ctrl+d,pagedown", "half_page(1)", "Half a page down", show=False, id="reading.page_down"),
+        Binding("ctrl+u,pageup", "half_page(-1)", "Half a page up", show=False, id="reading.page_up"),
         Binding("slash", "search", "Search", show=False, id="reading.search"),
         Binding("n", "next_match(1)", "Next", show=False, id="reading.next"),
         Binding("N", "next_match(-1)", "Previous", show=False, id="reading.previous"),
@@ -51,9 +52,8 @@ class ReadingPane(Vertical):
         self._search = Search()
 
     def compose(self) -> ComposeResult:
-        """The lines, and the search below them."""
+        """The lines; the search comes below them when it is asked for."""
         yield self.lines
-        yield SearchBar()
 
     def build(self, width: int) -> list[Content]:
         """The lines at this width in cells."""
@@ -106,7 +106,7 @@ class ReadingPane(Vertical):
     @property
     def searching(self) -> bool:
         """Whether the search is open."""
-        return self.query_one(SearchBar).has_class("-open")
+        return bool(self.query(SearchBar))
 
     def action_move(self, rows: int) -> None:
         """Down or up."""
@@ -136,17 +136,18 @@ class ReadingPane(Vertical):
         if text:
             self.post_message(CopyRequested(text, what))
 
-    def action_search(self) -> None:
+    async def action_search(self) -> None:
         """Ask what to search."""
-        self.query_one(SearchBar).add_class("-open")
+        if not self.searching:
+            await self.mount(SearchBar())
         self.query_one(SearchBar).query_one(Input).focus()
 
-    def action_leave_search(self) -> None:
+    async def action_leave_search(self) -> None:
         """Close the search and forget its marks."""
-        self.query_one(SearchBar).remove_class("-open")
         self._search = Search()
         self.lines.mark([], None)
         self._give_back_focus()
+        await self.query(SearchBar).remove()
 
     def action_next_match(self, step: int) -> None:
         """Go to the next or previous place."""
@@ -166,7 +167,7 @@ class ReadingPane(Vertical):
         self._give_back_focus()
 
     def _give_back_focus(self) -> None:
-        if self.query_one(SearchBar).query_one(Input).has_focus:
+        if any(box.has_focus for box in self.query(Input)):
             self.lines.focus()
 
     def _show_match(self) -> None:
@@ -179,4 +180,5 @@ class ReadingPane(Vertical):
 
     def _mark(self) -> None:
         self.lines.mark(self._search.matches, self._search.match)
-        self.query_one("#place", Label).update(self._search.place)
+        for label in self.query("#place").results(Label):
+            label.update(self._search.place)

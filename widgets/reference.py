@@ -8,6 +8,7 @@ from pygments.token import Token  # type: ignore[import-untyped]
 from textual.content import Content
 from textual.highlight import HighlightTheme, TokenType, highlight
 
+from widgets.plain import plain_lines
 from widgets.reading import KEYS_HELP, ReadingPane
 from widgets.state import RunView
 from workbench.target import Target
@@ -75,7 +76,7 @@ def _read(path: Path) -> tuple[str | None, list[Content]]:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         return None, [Content(f"the reference cannot be read: {error}")]
-    shown = text.expandtabs(4).rstrip("\n")
+    shown = "\n".join(plain_lines(text.rstrip("\n")))
     short = shown.count("\n") < _HIGHLIGHT_LINES
     content = highlight(shown, language="python", theme=CodeTheme) if short else Content(shown)
     return text, content.split("\n", allow_blank=True)

@@ -58,8 +58,7 @@ class SearchBar(Horizontal):
     """One line: what is searched, and which of how many places is looked at."""
 
     DEFAULT_CSS = """
-    SearchBar { height: 1; display: none; }
-    SearchBar.-open { display: block; }
+    SearchBar { height: 1; }
     SearchBar Input { width: 1fr; }
     SearchBar #slash, SearchBar #place { width: auto; }
     """

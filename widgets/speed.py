@@ -125,7 +125,7 @@ def _earlier(view: RunView, shown: AttemptView, width: int) -> Iterator[Field]:
     """The best so far, the change against the good attempt before, and the line of all speedups."""
     ratio = shown.speedup
     if view.best:
-        itself = " this one" if view.best.number == shown.number else ""
+        itself = " this one" if view.best.number == view.attempt else ""
         yield "best", f"{fmt.speedup(view.best.ratio.median)} (#{view.best.number}){itself}"
     before = view.baseline
     if before and ratio:

@@ -59,7 +59,7 @@ The first line is the load of the machine, looked at only while nothing is timed
             return [*wrapped(live, width), Content(), *wrapped(self._failure, width)]
         if self._drawing is None:
             return [*wrapped(live, width), Content(), Content.styled("looking at the machine ...", "dim")]
-        return [*wrapped(live, width), Content(), *(Content(line) for line in self._drawing(width))]
+        return [*wrapped(live, width), Content(), *(Content(plain(line)) for line in self._drawing(width))]
 
     async def _look(self) -> None:
         try:

@@ -15,6 +15,7 @@ from textual.app import ComposeResult, SystemCommand
 from textual.binding import BindingType
 from textual.containers import Horizontal, Vertical
 from textual.screen import Screen
+from textual.timer import Timer
 from textual.widget import Widget
 from textual.widgets import Footer, Static, TextArea
 
@@ -74,6 +75,8 @@ class Workbench(AppActions, Surviving, RowDiff):
         self.files = FileControl(target, self.editor_pane, self.runs, self.tell)
         self.arrangement = LayoutControl(self, settings.ui.layout == "results")
         self.talk = Talk(self)
+        self._flush_timer: Timer | None = None
+        self._unsaved_timer: Timer | None = None
         self._unsubscribe = stream.subscribe(self._on_event)
         for theme in OWN:
             self.register_theme(theme)
@@ -101,12 +104,11 @@ class Workbench(AppActions, Surviving, RowDiff):
 
     def _made(self, name: str, pane: Widget) -> None:
         self.panes[name] = pane
-        self.call_after_refresh(self._show, pane)
+        self._changed()
 
     def on_mount(self) -> None:
         """Start everything that may take time after the first paint."""
-        self._flush_timer = self.set_interval(1 / frames(self.settings), self._show_all, pause=True)
-        self._unsaved_timer = self.set_timer(3600, lambda: None, pause=True)
+        self._flush_timer = self.set_interval(1 / frames(self.settings), self._show_all)
         self.arrangement.resize(self.size)
         focus_inside(self.query_one(f"#{self.arrangement.active}"))
         self._handle_signals()
@@ -139,19 +141,21 @@ class Workbench(AppActions, Surviving, RowDiff):
         self.view = reduce(self.view, event)
         if isinstance(event, Notice):
             self.call_later(self.tell, event.text, event.severity)
-        if self.is_running and hasattr(self, "_flush_timer"):
+        self._changed()
+
+    def _changed(self) -> None:
+        if self._flush_timer is not None:
             self._flush_timer.resume()
 
     def _show_all(self) -> None:
         """Show the newest state, at most so many times a second."""
-        self._flush_timer.pause()
-        for widget in (self.query_one(TopLine), self.query_one(StageLine), self.editor_pane, *self.panes.values()):
-            self._show(widget)
+        widgets = (self.query_one(TopLine), self.query_one(StageLine), self.editor_pane, *self.panes.values())
+        if self._flush_timer is not None and all(widget.is_mounted for widget in widgets):
+            self._flush_timer.pause()
+        for widget in widgets:
+            if widget.is_mounted and hasattr(widget, "show_view"):
+                widget.show_view(self.view)
         panes.badges(self, self.view)
-
-    def _show(self, widget: Any) -> None:
-        if widget.is_mounted and hasattr(widget, "show_view"):
-            widget.show_view(self.view)
 
     async def show_history(self) -> None:
         """Read earlier attempts from the store and show them."""
@@ -169,7 +173,8 @@ class Workbench(AppActions, Surviving, RowDiff):
 
     def on_text_area_changed(self, _event: TextArea.Changed) -> None:
         """Keep unsaved text a second after the last key."""
-        self._unsaved_timer.stop()
+        if self._unsaved_timer is not None:
+            self._unsaved_timer.stop()
         self._unsaved_timer = self.set_timer(
             AUTOSAVE_SECONDS, lambda: self.background(self.files.keep_unsaved(), "keep")
         )

@@ -9,14 +9,15 @@ import pytest
 
 from sessions.export import attempt_document, export_attempt, export_sitting
 from sessions.store import Store
+from tests.sessions.conftest import Stores
 from tests.sessions.samples import source, target, verdict
 from workbench.errors import UsageError
 
 
 @pytest.fixture
-def store() -> Store:
+def store(stores: Stores) -> Store:
     """Two attempts of one sitting."""
-    store = Store.memory()
+    store = stores()
     store.record(target(), source("first"), verdict(1, "wrong"), 1.0)
     store.record(target(), source("second"), verdict(2), 2.0)
     return store

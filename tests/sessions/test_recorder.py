@@ -9,6 +9,7 @@ import pytest
 
 from sessions.recorder import Recorder
 from sessions.store import Store
+from tests.sessions.conftest import Stores
 from tests.sessions.samples import source, target, verdict
 from workbench.events import Event, EventStream, Notice, SourceSeen, Status
 from workbench.source import read_source
@@ -49,9 +50,9 @@ def path(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("status", ["ok", "wrong", "hang", "crash", "load-error", "superseded", "cancelled", "infra"])
-async def test_every_ending_is_kept(tmp_path: Path, path: Path, status: Status) -> None:
+async def test_every_ending_is_kept(tmp_path: Path, path: Path, status: Status, stores: Stores) -> None:
     """An attempt is kept with its source however it ended."""
-    sitting = Sitting(tmp_path, Store.open(path))
+    sitting = Sitting(tmp_path, stores(path))
     sitting.file.write_text("x = 1")
     sitting.see(1, read_source(sitting.file))
     sitting.stream.emit(verdict(1, status))
@@ -62,9 +63,9 @@ async def test_every_ending_is_kept(tmp_path: Path, path: Path, status: Status) 
     assert (sitting.history_changed, sitting.notices()) == (1, [])
 
 
-async def test_order_is_kept(tmp_path: Path) -> None:
+async def test_order_is_kept(tmp_path: Path, stores: Stores) -> None:
     """Attempts that end shortly after one another are kept in the order of their verdicts."""
-    sitting = Sitting(tmp_path, Store.memory())
+    sitting = Sitting(tmp_path, stores())
     for number in range(1, 20):
         sitting.recorder.remember(source(f"x = {number}"))
         sitting.see(number, source(f"x = {number}"))
@@ -73,9 +74,9 @@ async def test_order_is_kept(tmp_path: Path) -> None:
     assert [attempt.number for attempt in sitting.store.attempts()] == list(range(19, 0, -1))
 
 
-async def test_text_is_the_judged_one(tmp_path: Path) -> None:
+async def test_text_is_the_judged_one(tmp_path: Path, stores: Stores) -> None:
     """The text kept is the one that was judged, although the file has changed since."""
-    sitting = Sitting(tmp_path, Store.memory())
+    sitting = Sitting(tmp_path, stores())
     sitting.recorder.remember(source("judged"))
     sitting.file.write_text("newer")
     sitting.see(1, source("judged"))
@@ -84,9 +85,9 @@ async def test_text_is_the_judged_one(tmp_path: Path) -> None:
     assert sitting.store.source(sitting.store.attempts()[0].digest) == "judged"
 
 
-async def test_lost_text_is_said(tmp_path: Path) -> None:
+async def test_lost_text_is_said(tmp_path: Path, stores: Stores) -> None:
     """Where the text was gone before it could be read, the attempt says so instead of showing another text."""
-    sitting = Sitting(tmp_path, Store.memory())
+    sitting = Sitting(tmp_path, stores())
     sitting.file.write_text("newer")
     sitting.see(1, source("judged"))
     sitting.stream.emit(verdict(1))
@@ -96,9 +97,9 @@ async def test_lost_text_is_said(tmp_path: Path) -> None:
     assert sitting.store.source(attempt.digest) == ""
 
 
-async def test_touch_is_no_attempt(tmp_path: Path) -> None:
+async def test_touch_is_no_attempt(tmp_path: Path, stores: Stores) -> None:
     """A save without a change leaves no attempt behind."""
-    sitting = Sitting(tmp_path, Store.memory())
+    sitting = Sitting(tmp_path, stores())
     sitting.file.write_text("x = 1")
     sitting.see(1, read_source(sitting.file), changed=False)
     sitting.stream.emit(verdict(1))
@@ -106,10 +107,12 @@ async def test_touch_is_no_attempt(tmp_path: Path) -> None:
     assert sitting.store.attempts() == []
 
 
-async def test_store_trouble_is_told_once(tmp_path: Path, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_store_trouble_is_told_once(
+    tmp_path: Path, path: Path, monkeypatch: pytest.MonkeyPatch, stores: Stores
+) -> None:
     """A store that cannot be written makes one notice; the attempts stay visible."""
     monkeypatch.setattr("sessions.schema.BUSY_SECONDS", 0.05)
-    sitting = Sitting(tmp_path, Store.open(path))
+    sitting = Sitting(tmp_path, stores(path))
     blocker = sqlite3.connect(path, isolation_level=None)
     blocker.execute("BEGIN EXCLUSIVE")
     for number in (1, 2):
@@ -123,9 +126,9 @@ async def test_store_trouble_is_told_once(tmp_path: Path, path: Path, monkeypatc
     assert [attempt.number for attempt in sitting.store.attempts()] == [2, 1]
 
 
-async def test_damaged_store_is_told_at_the_start(tmp_path: Path, path: Path) -> None:
+async def test_damaged_store_is_told_at_the_start(tmp_path: Path, path: Path, stores: Stores) -> None:
     """A damaged store is told before the first attempt, with its name."""
     path.write_bytes(b"broken" * 1000)
-    sitting = Sitting(tmp_path, Store.open(path))
+    sitting = Sitting(tmp_path, stores(path))
     await sitting.recorder.close()
     assert str(path) in sitting.notices()[0]

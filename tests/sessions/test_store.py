@@ -7,7 +7,6 @@ import signal
 import sqlite3
 import subprocess
 import threading
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -15,6 +14,7 @@ import pytest
 from sessions import schema
 from sessions.store import Store
 from tests.program import script
+from tests.sessions.conftest import Stores
 from tests.sessions.samples import source, target, verdict
 from workbench.errors import StoreError, UsageError
 from workbench.events import Status
@@ -38,11 +38,9 @@ def path(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def store(path: Path) -> Iterator[Store]:
+def store(path: Path, stores: Stores) -> Store:
     """An open store in a file."""
-    store = Store.open(path)
-    yield store
-    store.close()
+    return stores(path)
 
 
 def record(store: Store, number: int = 1, text: str = "x = 1", status: Status = "ok", speedup: float = 1.5) -> int:
@@ -70,13 +68,13 @@ def test_source_and_whole_verdict_come_back(store: Store) -> None:
     assert kept["environment"] == {"torch": "2"}
 
 
-def test_attempts_outlive_the_program(path: Path) -> None:
+def test_attempts_outlive_the_program(path: Path, stores: Stores) -> None:
     """A second sitting sees the attempts of the first, newest first, and can tell them apart."""
     for number in (1, 2):
-        store = Store.open(path)
+        store = stores(path)
         record(store, number)
         store.close()
-    again = Store.open(path)
+    again = stores(path)
     found = again.attempts()
     assert [attempt.number for attempt in found] == [2, 1]
     assert len({attempt.sitting for attempt in found}) == len(again.sittings()) == 2
@@ -116,9 +114,9 @@ def test_best_compares_like_with_like(store: Store) -> None:
     assert found.id == here
 
 
-def test_pruning_keeps_the_newest_and_the_best(path: Path) -> None:
+def test_pruning_keeps_the_newest_and_the_best(path: Path, stores: Stores) -> None:
     """Old attempts and their sources go, except the best one of each problem."""
-    store = Store.open(path, keep=3)
+    store = stores(path, keep=3)
     best = record(store, 1, "x = 0", speedup=4.0)
     for number in range(2, 9):
         record(store, number, f"x = {number}")
@@ -129,9 +127,9 @@ def test_pruning_keeps_the_newest_and_the_best(path: Path) -> None:
     store.close()
 
 
-def test_keep_0_drops_nothing(path: Path) -> None:
+def test_keep_0_drops_nothing(path: Path, stores: Stores) -> None:
     """With sessions.keep = 0 every attempt stays."""
-    store = Store.open(path, keep=0)
+    store = stores(path, keep=0)
     for number in range(1, 6):
         record(store, number)
     assert len(store.attempts()) == 5
@@ -145,86 +143,86 @@ def test_unknown_attempt(store: Store) -> None:
             ask(7)
 
 
-def test_last_opened(path: Path) -> None:
-    """The problem worked on last is known to the next sitting."""
-    store = Store.open(path)
+def test_last_opened(path: Path, stores: Stores) -> None:
+    """The problem opened last is known to the next sitting, also when it was opened before."""
+    store = stores(path)
     assert store.last_opened() is None
-    for name in ("13", "1"):
-        store.record(target(name), source(), verdict(), 1.0)
+    for name in ("1", "13", "1"):
+        store.opened(target(name))
     store.close()
-    again = Store.open(path)
+    again = stores(path)
     assert again.last_opened() == target("1").problem.stem
     again.close()
 
 
-def test_missing_store_is_not_made_by_looking(path: Path) -> None:
+def test_missing_store_is_not_made_by_looking(path: Path, stores: Stores) -> None:
     """Commands that only look leave no file behind."""
-    assert Store.open(path, create=False).attempts() == []
+    assert stores(path, create=False).attempts() == []
     assert not path.parent.exists()
 
 
 @pytest.mark.parametrize("content", [b"no database at all" * 100, b"SQLite format 3\x00" + bytes(4096)])
-def test_damaged_file_is_named_and_left_alone(tmp_path: Path, content: bytes) -> None:
+def test_damaged_file_is_named_and_left_alone(tmp_path: Path, content: bytes, stores: Stores) -> None:
     """A file that is no database is named, stays as it is, and work goes on in memory."""
     path = tmp_path / "sessions.sqlite3"
     path.write_bytes(content)
-    store = Store.open(path)
+    store = stores(path)
     assert str(path) in store.problem_with
     assert store.attempt(record(store)).number == 1
     store.close()
     assert path.read_bytes() == content
 
 
-def test_damage_inside_is_found(path: Path) -> None:
+def test_damage_inside_is_found(path: Path, stores: Stores) -> None:
     """Pages overwritten in the middle of the file are noticed before anything is written."""
-    store = Store.open(path)
+    store = stores(path)
     for number in range(1, 40):
         record(store, number, f"x = {os.urandom(200).hex()}")
     store.close()
     content = bytearray(path.read_bytes())
     content[4096 : len(content) // 2] = os.urandom(len(content) // 2 - 4096)
     path.write_bytes(content)
-    again = Store.open(path)
+    again = stores(path)
     assert "damaged" in again.problem_with
     again.close()
     assert path.read_bytes() == content
 
 
-def test_newer_store_is_left_alone(path: Path) -> None:
+def test_newer_store_is_left_alone(path: Path, stores: Stores) -> None:
     """A store written by a newer pkwb is not touched; the message says to update."""
-    Store.open(path).close()
+    stores(path).close()
     connection = sqlite3.connect(path)
     connection.execute("PRAGMA user_version = 99")
     connection.close()
-    store = Store.open(path)
+    store = stores(path)
     assert "update pkwb" in store.problem_with
     assert record(store) == 1
 
 
-def test_other_programs_database_is_left_alone(tmp_path: Path) -> None:
+def test_other_programs_database_is_left_alone(tmp_path: Path, stores: Stores) -> None:
     """A path that points to another program's database gets none of our tables."""
     path = tmp_path / "mail.db"
     connection = sqlite3.connect(path)
     connection.execute("CREATE TABLE mail (id)")
     connection.commit()
-    store = Store.open(path)
+    store = stores(path)
     assert "another program" in store.problem_with
     assert connection.execute("SELECT name FROM sqlite_master").fetchall() == [("mail",)]
     connection.close()
 
 
-def test_folder_that_cannot_be_made(tmp_path: Path) -> None:
+def test_folder_that_cannot_be_made(tmp_path: Path, stores: Stores) -> None:
     """Where the store's folder cannot be made, the sitting goes on in memory with a message."""
     (tmp_path / "file").write_text("")
-    store = Store.open(tmp_path / "file" / "sessions.sqlite3")
+    store = stores(tmp_path / "file" / "sessions.sqlite3")
     assert "sessions.path" in store.problem_with
     assert record(store) == 1
 
 
-def test_locked_store_is_told_once(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_locked_store_is_told_once(path: Path, monkeypatch: pytest.MonkeyPatch, stores: Stores) -> None:
     """A store locked for too long says so once; that attempt and later ones stay in memory beside the earlier ones."""
     monkeypatch.setattr(schema, "BUSY_SECONDS", 0.05)
-    store = Store.open(path)
+    store = stores(path)
     record(store, 1)
     other = sqlite3.connect(path, isolation_level=None)
     other.execute("BEGIN EXCLUSIVE")
@@ -237,19 +235,19 @@ def test_locked_store_is_told_once(path: Path, monkeypatch: pytest.MonkeyPatch) 
     other.close()
 
 
-def test_full_disk(tmp_path: Path) -> None:
+def test_full_disk(tmp_path: Path, stores: Stores) -> None:
     """On a full disk nothing is lost silently: StoreError once, then memory, and the file is whole."""
     disk = tmp_path / "disk"
     disk.mkdir()
     if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=400k", "none", str(disk)], capture_output=True).returncode:
         pytest.skip("a small file system can be mounted by root only")
     try:
-        store = Store.open(disk / "sessions.sqlite3")
+        store = stores(disk / "sessions.sqlite3")
         last = _fill(store)
         assert len(store.attempts(limit=1000)) == last
         assert "full" in store.problem_with
         store.close()
-        with_room = Store.open(disk / "sessions.sqlite3")
+        with_room = stores(disk / "sessions.sqlite3")
         assert not with_room.problem_with
         assert len(with_room.attempts(limit=1000)) == last - 1
         with_room.close()
@@ -268,18 +266,18 @@ def _record_for_ever(store: Store) -> None:
         record(store, number, os.urandom(4000).hex())
 
 
-def test_two_programs_write_at_once(path: Path, tmp_path: Path) -> None:
+def test_two_programs_write_at_once(path: Path, tmp_path: Path, stores: Stores) -> None:
     """Several pkwb that start on a new store at once keep all their attempts, under different ids."""
     writers = [script(WRITER, str(path), "25", cwd=tmp_path) for _ in range(3)]
     ids = [line for writer in writers for line in writer.communicate(timeout=60)[0].split()]
     assert [writer.returncode for writer in writers] == [0, 0, 0]
-    store = Store.open(path)
+    store = stores(path)
     assert sorted(map(int, ids)) == sorted(attempt.id for attempt in store.attempts(limit=1000))
     assert len(ids) == 75
     store.close()
 
 
-def test_kill_during_a_write(path: Path, tmp_path: Path) -> None:
+def test_kill_during_a_write(path: Path, tmp_path: Path, stores: Stores) -> None:
     """After kill -9 in the middle of writing, the store is whole and has every attempt that was said to be kept."""
     writer = script(WRITER, str(path), "100000", cwd=tmp_path)
     assert writer.stdout is not None
@@ -288,7 +286,7 @@ def test_kill_during_a_write(path: Path, tmp_path: Path) -> None:
     said += [int(line) for line in writer.stdout.read().splitlines()]
     writer.stdout.close()
     writer.wait(timeout=10)
-    store = Store.open(path)
+    store = stores(path)
     assert not store.problem_with
     kept = store.attempts(limit=-1)
     assert set(said) <= {attempt.id for attempt in kept}
@@ -306,33 +304,33 @@ def test_threads(store: Store) -> None:
     assert len(store.attempts(limit=1000)) == 40
 
 
-def test_migration_keeps_attempts(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_migration_keeps_attempts(path: Path, monkeypatch: pytest.MonkeyPatch, stores: Stores) -> None:
     """A store of an older pkwb is brought up to date with its attempts."""
-    store = Store.open(path)
+    store = stores(path)
     record(store)
     store.close()
     added = ("ALTER TABLE attempts ADD COLUMN extra TEXT NOT NULL DEFAULT ''",)
     monkeypatch.setattr(schema, "MIGRATIONS", (*schema.MIGRATIONS, added))
-    again = Store.open(path)
+    again = stores(path)
     assert not again.problem_with
     assert record(again, 2) == 2
     assert [attempt.number for attempt in again.attempts()] == [2, 1]
     again.close()
 
 
-def test_failed_migration_changes_nothing(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_failed_migration_changes_nothing(path: Path, monkeypatch: pytest.MonkeyPatch, stores: Stores) -> None:
     """A migration that fails half way leaves the store as it was."""
-    store = Store.open(path)
+    store = stores(path)
     record(store)
     store.close()
     with monkeypatch.context() as patch:
         patch.setattr(schema, "MIGRATIONS", (*schema.MIGRATIONS, (
             "CREATE TABLE half (id)", "INSERT INTO attempts SELECT * FROM attempts",
         )))  # fmt: skip
-        broken = Store.open(path)
+        broken = stores(path)
         assert "UNIQUE" in broken.problem_with
         broken.close()
-    again = Store.open(path)
+    again = stores(path)
     assert not again.problem_with
     assert [attempt.number for attempt in again.attempts()] == [1]
     again.close()

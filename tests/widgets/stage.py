@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import dataclasses
 from collections.abc import Awaitable, Callable
 from contextlib import asynccontextmanager
@@ -15,6 +16,7 @@ from tests.widgets.script import REFERENCE, make_problem, make_target
 from workbench.app import Workbench
 from workbench.config import Settings, UiSettings, WatchSettings
 from workbench.events import Event, EventStream, Origin, RanksReady, SourceSeen, Verdict
+from workbench.opening import first_text
 from workbench.target import Source, Target
 
 TEXT = REFERENCE
@@ -76,10 +78,10 @@ class Stage:
 
     async def until(self, condition: Callable[[], object], seconds: float = 10.0) -> None:
         """Wait until something has become true."""
-        for _ in range(int(seconds / 0.02)):
-            await self.pilot.pause(0.02)
+        for _ in range(int(seconds / 0.01)):
             if condition():
                 return
+            await asyncio.sleep(0.01)
         raise AssertionError("did not happen in time")
 
     def messages(self) -> str:
@@ -93,7 +95,7 @@ def settings(**ui: Any) -> Settings:
 
 
 @asynccontextmanager
-async def stage(folder: Path, *, size: tuple[int, int] = (160, 48), text: str = TEXT, ready: bool = True, **ui: Any):  # type: ignore[no-untyped-def]
+async def stage(folder: Path, *, size: tuple[int, int] = (160, 48), text: str = TEXT, ready: bool = True, survive: bool = False, **ui: Any):  # type: ignore[no-untyped-def]
     """The running app on a file in ``folder``."""
     path = folder / "solutions_pytorch" / "1_allreduce_pytorch.py"
     path.parent.mkdir(exist_ok=True)
@@ -108,7 +110,7 @@ async def stage(folder: Path, *, size: tuple[int, int] = (160, 48), text: str = 
         return runners[-1]
 
     chosen = settings(**ui)
-    app = Workbench(target, chosen, path.read_text(), EventStream(), make)
+    app = Workbench(target, chosen, first_text(path), EventStream(), make, survive=survive)
     async with app.run_test(size=size) as pilot:
         place = Stage(app, pilot, ScriptedRunner(target, chosen, app.stream), path)
         if ready:

@@ -90,11 +90,8 @@ async def test_message_of_several_lines_is_one_line() -> None:
     """A message with line breaks, brackets or escape sequences stays one line of plain text."""
     pane = DiagnosticsPane()
     async with Host(pane).run_test(size=(100, 10)) as pilot:
-        first, *rest = script.crash_run()
-        bad = script.judged(1, 0, 0)
-        diagnostic = next(event for event in rest if type(event).__name__ == "Diagnostic")
-        odd = type(diagnostic)(**{**vars(diagnostic), "message": "[red]a\n  b\x1b[0m"})
-        pane.show_view(script.show([first, bad, odd]))
+        odd = dataclasses.replace(cast(Diagnostic, script.build_error_run()[3]), message="[red]a\n  b\x1b[0m")
+        pane.show_view(script.show([script.seen(1), odd]))
         await pilot.pause()
 
         assert "[red]a b" in visible(pane)
@@ -121,9 +118,9 @@ async def test_history_enter_shows_the_attempt() -> None:
     app = Host(pane)
     async with app.run_test(size=NARROW) as pilot:
         pane.show_attempts([attempt(number) for number in range(1, 4)])
-        await pilot.press("j", "enter", "G", "enter")
+        await pilot.press("down", "enter", "end", "enter", "up", "enter")
 
-        assert app.said == [102, 101]
+        assert app.said == [102, 101, 102]
 
 
 async def test_history_cursor_stays_on_its_attempt() -> None:

@@ -125,6 +125,22 @@ async def test_search_in_the_log() -> None:
         assert "line 299" in visible(pane)
 
 
+async def test_long_lines_can_be_wrapped() -> None:
+    """A long line is cut until w wraps it, and copied as one line all the same."""
+    pane = LogPane()
+    app = Host(pane)
+    async with app.run_test(size=NARROW) as pilot:
+        pane.show_view(script.show([said(0, "a long line " * 6 + "with an end\n")]))
+        await pilot.pause()
+        assert "with an end" not in visible(pane)
+        await pilot.press("w")
+        assert "with an end" in flowing(pane)
+        assert max(map(len, pane.lines.texts)) <= NARROW[0]
+        await pilot.press("y")
+
+        assert app.said == ["0| " + "a long line " * 6 + "with an end"]
+
+
 async def test_copy_of_one_rank() -> None:
     """Copying while one rank alone is shown gives its output as it wrote it."""
     pane = LogPane()

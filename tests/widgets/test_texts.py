@@ -138,6 +138,21 @@ async def test_text_is_not_moved_by_letters_typed_into_the_search(tmp_path: Path
         assert pane.query_one("Input").has_focus
 
 
+async def test_mouse_selection_is_copied(tmp_path: Path) -> None:
+    """Text that was selected with the mouse is what y copies, also after scrolling."""
+    pane = ReferencePane(script.make_target(tmp_path))
+    app = Host(pane)
+    async with app.run_test(size=(60, 6)) as pilot:
+        await pilot.pause()
+        await pilot.press("j", "j")
+        await pilot.mouse_down(pane.lines, offset=(4, 0))
+        await pilot.hover(pane.lines, offset=(15, 1))
+        await pilot.mouse_up(pane.lines, offset=(15, 1))
+        await pilot.press("y")
+
+        assert app.said == ["import torch\n 4  import torch"]
+
+
 def drawing(world: int, device: str) -> Callable[[int], list[str]]:
     """A drawing that names what it was asked for."""
     return lambda width: [f"{world} {device} ranks", "-" * width]

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from workbench.commands.arguments import TARGET_KEYS, add_flags, add_json, add_problem, flag_values
 from workbench.config import Settings
 from workbench.errors import INTERRUPTED
-from workbench.events import Event, EventStream, Verdict, to_dict, to_json
+from workbench.events import Event, EventStream, Notice, Verdict, to_dict, to_json
 from workbench.report import progress_lines, verdict_lines
 from workbench.resolve import resolve_target
 from workbench.settings import load_settings
@@ -60,6 +60,7 @@ class _Evaluation:
         self._show = show
         self._stream = EventStream()
         self._gone: BrokenPipeError | None = None
+        self._ended = False
         self._judging: asyncio.Task[Verdict | None] | None = None
 
     async def run(self) -> Verdict | None:
@@ -103,11 +104,18 @@ class _Evaluation:
         if self._gone is not None:
             return
         try:
-            self._show(event)
+            (_print_late if self._ended else self._show)(event)
         except BrokenPipeError as error:
             # Raised here it would end up in the engine; it waits until the ranks are gone.
             self._gone = error
             self._stop()
+        self._ended = self._ended or isinstance(event, Verdict)
+
+
+def _print_late(event: Event) -> None:
+    """After the verdict, the last line on stdout, only trouble is told."""
+    if isinstance(event, Notice):
+        _print_report(event)
 
 
 def _print_json(event: Event) -> None:

@@ -1,4 +1,4 @@
-"""``pkwb open``: the workbench itself, on a problem or on the one worked on last."""
+"""``pkwb open``: the workbench itself, on a problem or on the one opened last."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from workbench.config import Settings
 from workbench.errors import UsageError
 from workbench.resolve import ensure_working_file, resolve_target
 from workbench.settings import load_settings
-from workbench.source import read_source
 from workbench.stores import look_into_store
 
 
@@ -32,7 +31,6 @@ def run(arguments: argparse.Namespace) -> int:
     target = resolve_target(problem, settings, arguments.file, arguments.root, "run.dtype" not in flags)
     _require_terminal(problem)
     ensure_working_file(target)
-    read_source(target.path, allow_empty=True)
     from workbench.app import run_app
 
     return run_app(target, settings)

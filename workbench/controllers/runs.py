@@ -150,7 +150,6 @@ class RunControl:
         store = await asyncio.to_thread(
             Store.open, Path(path).expanduser() if path else None, self._settings.sessions.keep
         )
-        await asyncio.to_thread(store.opened, self._target)
         return store
 
     def _keep_records(self, store: Any) -> None:

@@ -16,7 +16,7 @@ from workbench.events import EventStream, Notice, Origin, RanksReady, SourceSeen
 from workbench.flow.attempt import Attempt
 from workbench.flow.context import Context, Stop
 from workbench.flow.figures import environment, link_peak
-from workbench.flow.sets import CandidateSet, JudgeSet, rank_request
+from workbench.flow.sets import CandidateSet, JudgeSet, exit_words, rank_request
 from workbench.flow.zygote import Zygote
 from workbench.ranks.channel import Message
 from workbench.target import Source, Target
@@ -33,6 +33,7 @@ class Engine:
         self._stream = stream
         self._zygote = Zygote()
         self._judges: JudgeSet | None = None
+        self._baseline: CandidateSet | None = None
         self._context: Context | None = None
         self._standby: asyncio.Task[CandidateSet] | None = None
         self._starting: asyncio.Task[None] | None = None
@@ -40,6 +41,7 @@ class Engine:
         self._number = 0
         self._numbers = itertools.count(1)
         self._ending: Status = "superseded"
+        self._entered = 0
         self._closed = False
 
     @property
@@ -56,6 +58,7 @@ class Engine:
 
     def submit(self, source: Source, origin: Origin) -> int:
         """Judge a source version, ending an attempt that runs as superseded; the new attempt's number."""
+        before = self._stop_run("superseded")
         self._number += 1
         seen = time.time()
         self._stream.emit(
@@ -68,7 +71,6 @@ class Engine:
                 origin=origin,
             )
         )
-        before = self._stop_run("superseded")
         self._run = asyncio.ensure_future(self._attempt(self._number, source, seen, before))
         return self._number
 
@@ -102,18 +104,21 @@ class Engine:
         if run is not None and not run.done():
             self._ending = ending
             run.cancel()
+            if self._entered < self._number:
+                # a task that is cancelled before its first step never gets to say so itself
+                self._stream.emit(self._verdict(self._number, ending, ""))
         return run
 
     async def _attempt(self, number: int, source: Source, seen: float, before: asyncio.Task[Verdict] | None) -> Verdict:
         """One attempt, retried once when pkwb itself failed; always ends in a verdict."""
+        self._entered = number
         try:
             if before is not None and not before.done():
                 await asyncio.wait([before])
             try:
                 verdict = await self._try(number, source, seen)
             except RanksError as error:
-                self._stream.emit(Notice(attempt=number, severity="warning", text=f"ranks are started anew: {error}"))
-                await self._restart()
+                await self._restart(str(error))
                 verdict = await self._try(number, source, seen)
         except asyncio.CancelledError:
             verdict = self._verdict(number, self._ending, "")
@@ -165,7 +170,10 @@ class Engine:
         return Verdict(attempt=number, status=status, problem=self._target.problem.stem, reason=reason, ranks=())
 
     async def _ready(self) -> Context:
-        """The context of attempts; starts zygote and judges if they are not there."""
+        """The context of attempts; starts zygote, judges and baseline if they are not there or no longer whole."""
+        trouble = self._trouble() if self._context is not None else ""
+        if trouble:
+            await self._restart(trouble)
         if self._context is None:
             if self._starting is None or self._starting.done():
                 self._starting = asyncio.ensure_future(self._start_ranks())
@@ -173,6 +181,16 @@ class Engine:
         if self._context is None:
             raise RanksError("the ranks could not be started")
         return self._context
+
+    def _trouble(self) -> str:
+        """What happened to the ranks that all attempts share; empty when they are whole."""
+        if not self._zygote.alive:
+            return "the process that starts ranks has ended"
+        for name, ranks in (("judge", self._judges), ("baseline", self._baseline)):
+            if ranks is not None and ranks.exits:
+                rank, death = next(iter(ranks.exits.items()))
+                return f"{name} rank {rank} has died ({exit_words(death)})"
+        return ""
 
     async def _start_ranks(self) -> None:
         limit = self._settings.limits.start
@@ -183,7 +201,7 @@ class Engine:
         baseline = CandidateSet(zygote, self._target.world)
         await baseline.start(self._request("baseline"), limit)
         await judges.wait_ready(limit)
-        self._judges = judges
+        self._judges, self._baseline = judges, baseline
         self._keep_standby()
         await judges.each(self._setups(), limit)
         await self._load_baseline(baseline, judges)
@@ -255,9 +273,10 @@ class Engine:
             candidates.kill()
         raise RanksError("candidate ranks died while they stood by")
 
-    async def _restart(self) -> None:
-        """Throw zygote, judges and standby set away and start anew."""
-        self._context, self._judges, self._starting = None, None, None
+    async def _restart(self, reason: str) -> None:
+        """Throw zygote, judges, baseline and standby set away; the next attempt starts them anew."""
+        self._stream.emit(Notice(severity="warning", text=f"ranks are started anew: {reason}"))
+        self._context, self._judges, self._baseline, self._starting = None, None, None, None
         if self._standby is not None:
             self._standby.cancel()
             self._standby = None

@@ -10,6 +10,7 @@ import socket
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
+from typing import Any
 
 from workbench.errors import RanksError
 from workbench.flow.wire import Wire
@@ -124,16 +125,12 @@ class RankSet:
         rank = message["rank"]
         if not self.killed:
             self.exits[rank] = message
-        if not self._ready[rank].done():
-            self._ready[rank].set_exception(RanksError(f"rank {rank} died while it started"))
-            self._ready[rank].exception()
+        _fail(self._ready[rank], f"rank {rank} died while it started")
         self.changed.set()
 
     def _all_gone(self) -> None:
         for rank, future in enumerate(self._ready):
-            if not future.done():
-                future.set_exception(RanksError(f"rank {rank} was ended while it started"))
-                future.exception()
+            _fail(future, f"rank {rank} was ended while it started")
         if not self._gone.done():
             self._gone.set_result(None)
         self.changed.set()
@@ -154,8 +151,11 @@ class JudgeSet(RankSet):
         for rank, message in enumerate(messages):
             number = next(self._ids)
             future: asyncio.Future[Message] = loop.create_future()
-            self._waiting[number] = future
             futures.append(future)
+            if rank in self.exits:
+                _fail(future, f"judge rank {rank} died ({exit_words(self.exits[rank])})")
+                continue
+            self._waiting[number] = future
             self.send(rank, {**message, "id": number}, fds[rank] if fds else ())
         return futures
 
@@ -192,9 +192,7 @@ class JudgeSet(RankSet):
     def _fail_all(self, reason: str) -> None:
         waiting, self._waiting = self._waiting, {}
         for future in waiting.values():
-            if not future.done():
-                future.set_exception(RanksError(reason))
-                future.exception()
+            _fail(future, reason)
 
 
 class CandidateSet(RankSet):
@@ -260,6 +258,13 @@ def exit_words(message: Message) -> str:
             name = "unknown signal"
         return f"killed by signal {message['signal']}, {name}"
     return f"exited with code {message['code']}"
+
+
+def _fail(future: asyncio.Future[Any], reason: str) -> None:
+    """Fail a future that nobody may be waiting for."""
+    if not future.done():
+        future.set_exception(RanksError(reason))
+        future.exception()
 
 
 def _peak_rss(pid: int) -> int | None:

@@ -53,8 +53,11 @@ class Zygote:
         self._wire: Wire | None = None
         self._directory: Path | None = None
         self._started: asyncio.Future[Message] | None = None
-        self.on_death: Callable[[str], None] = lambda reason: None
-        """Called once when the zygote ends without having been closed."""
+
+    @property
+    def alive(self) -> bool:
+        """Whether the process was started and its channel is open."""
+        return self._wire is not None and self._process is not None
 
     @property
     def pid(self) -> int:
@@ -155,7 +158,6 @@ class Zygote:
         for set_id, handler in tuple(self._handlers.items()):
             handler({"event": "lost", "set": set_id, "reason": reason})
         self._handlers.clear()
-        self.on_death(reason)
 
     def _why(self, message: Message, python: str) -> str:
         name = python or sys.executable

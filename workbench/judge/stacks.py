@@ -31,7 +31,7 @@ class _Frame:
 def standing(text: str, path: str) -> Standing:
     """Where the rank with this dump stands; ``path`` is the user's file as its frames name it."""
     threads = _threads(text)
-    mine = next((frames for frames in threads if any(frame.file == path for frame in frames)), None)
+    mine = next((frames for frames in reversed(threads) if any(frame.file == path for frame in frames)), None)
     if mine is None:
         return Standing(_outside(threads[-1] if threads else []), 0)
     place = next(index for index, frame in enumerate(mine) if frame.file == path)

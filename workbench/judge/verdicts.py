@@ -65,7 +65,7 @@ def settle(answers: Sequence[Answer]) -> list[RankSummary]:
 
 def overall(ranks: Sequence[RankSummary]) -> Status:
     """The status of the whole: the worst of any rank; no ranks at all is unknown."""
-    found = {rank.status for rank in ranks}
+    found = {rank.status if rank.status in SEVERITY else "unknown" for rank in ranks}
     return next((status for status in SEVERITY if status in found), "unknown")
 
 

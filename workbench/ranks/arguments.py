@@ -29,6 +29,7 @@ class Arguments:
     def overlaps(self, result: Any) -> list[int]:
         """Places of the arguments whose memory the result's tensors share."""
         owned = {_storage(value): place for place, value in enumerate(self.values) if isinstance(value, torch.Tensor)}
+        owned.pop(0, None)  # tensors without elements have no memory to share
         return sorted({owned[key] for key in map(_storage, tensors(result)) if key in owned})
 
 

@@ -55,23 +55,30 @@ class Difference:
         )
 
 
-def mismatch(expected: Message, got: Message, name: str = "out") -> str:
-    """What is wrong with the structure of a result, in words; empty when it is the reference's."""
+@dataclass(frozen=True)
+class Mismatch:
+    """How a result's form differs from the reference's: in ``shape`` alone, or in more (``form``)."""
+
+    words: str
+    kind: str = "form"
+
+
+def mismatch(expected: Message, got: Message, name: str = "out") -> Mismatch | None:
+    """What is wrong with the form of a result; None when it is the reference's."""
     if expected["t"] != got.get("t"):
-        return f"{name} is {structure(got)}, the reference returns {structure(expected)}"
+        return Mismatch(f"{name} is {structure(got)}, the reference returns {structure(expected)}")
     if expected["t"] == "tensor":
         return _tensor_mismatch(expected, got, name)
     if expected["t"] not in ("sequence", "dict"):
-        return ""
+        return None
     if len(expected["items"]) != len(got["items"]):
-        return f"{name} has {len(got['items'])} parts, the reference returns {len(expected['items'])}"
+        return Mismatch(f"{name} has {len(got['items'])} parts, the reference returns {len(expected['items'])}")
     if expected.get("keys") != got.get("keys"):
-        return f"{name} has the keys {got['keys']}, the reference {expected['keys']}"
-    for part, (one, other) in enumerate(zip(expected["items"], got["items"])):
-        found = mismatch(one, other, f"{name}[{part}]")
-        if found:
-            return found
-    return ""
+        return Mismatch(f"{name} has the keys {got['keys']}, the reference {expected['keys']}")
+    pairs = enumerate(zip(expected["items"], got["items"]))
+    found = [mismatch(one, other, f"{name}[{part}]") for part, (one, other) in pairs]
+    worst = [one for one in found if one is not None]
+    return min(worst, key=lambda one: one.kind, default=None)
 
 
 def compare(expected: Any, got: Any, rule: Rule, name: str = "out") -> Difference:
@@ -94,24 +101,23 @@ def compare(expected: Any, got: Any, rule: Rule, name: str = "out") -> Differenc
     )
 
 
-def _tensor_mismatch(expected: Message, got: Message, name: str) -> str:
-    for key in ("dtype", "shape"):
+def _tensor_mismatch(expected: Message, got: Message, name: str) -> Mismatch | None:
+    for key, kind in (("dtype", "form"), ("shape", "shape")):
         if expected[key] != got.get(key):
-            return f"{name} has {key} {got.get(key)}, the reference {expected[key]}"
-    return ""
+            return Mismatch(f"{name} has {key} {got.get(key)}, the reference {expected[key]}", kind)
+    return None
 
 
 def _compare_tensors(expected: torch.Tensor, got: torch.Tensor, rule: Rule, name: str) -> Difference:
     want, have = _flat(expected), _flat(got)
     if rule.compare == "set":
-        want, have = want.sort().values, have.sort().values
+        expected, got = want, have = want.sort().values, have.sort().values
     exact = rule.compare == "exact" or not (expected.is_floating_point() or expected.is_complex())
     scale = 0.0 if exact else rule.rms * _rms(want)
-    rel = 0.0 if exact else rule.rel
     worst = Difference()
     for start in range(0, want.numel(), _CHUNK):
         chunk = slice(start, start + _CHUNK)
-        found = _compare_chunk(want[chunk], have[chunk], scale, rel)
+        found = _compare_chunk(want[chunk], have[chunk], None if exact else (scale, rule.rel))
         worst = worst.merged(_named(found, expected, got, start, name))
     return worst
 
@@ -143,20 +149,23 @@ class _Found:
     bad: int | None
 
 
-def _compare_chunk(want: torch.Tensor, have: torch.Tensor, scale: float, rel: float) -> _Found:
+def _compare_chunk(want: torch.Tensor, have: torch.Tensor, limits: tuple[float, float] | None) -> _Found:
+    """``limits`` are the absolute and the relative part of the tolerance; None: the values must be equal."""
     want, have = _wide(want), _wide(have)
     same = (want == have) | ((want != want) & (have != have))
-    error = (want - have).abs().double()
+    error = (want.double() - have.double()).abs()
     error[same] = 0.0
     error[~error.isfinite()] = math.inf
     size = want.abs().double()
+    scale, rel = limits or (0.0, 0.0)
     allowed = scale + rel * size.nan_to_num(0.0, 0.0, 0.0)
     ratio = torch.where(same, 0.0, error / allowed)
     relative = torch.where(same, 0.0, error / size)
-    bad = (~(error <= allowed)).nonzero()
+    # float64 does not tell large integers apart
+    bad = (~same if limits is None else ~(error <= allowed)).nonzero()
     return _Found(
         float(error.max()),
-        float(relative.nan_to_num(math.inf).max()),
+        float(relative.nan_to_num(math.inf, math.inf).max()),
         float(ratio.nan_to_num(math.inf, math.inf).max()),
         int(bad[0]) if len(bad) else None,
     )

@@ -63,7 +63,8 @@ class InputSource:
             return torch.zeros(shape, dtype=dtype)
         generator = self._generator(number, -1, place, shared=draw["shared"])
         factor = scale if spec["scaled"] and not stock else 1.0
-        flat = self._values(draw, math.prod(shape), dtype, generator, self._names(trial, number, -1), factor)
+        places = torch.arange(math.prod(shape))
+        flat = self._values(draw, places, dtype, generator, self._names(trial, number, -1), factor)
         return flat.reshape(shape)
 
     def _delta(self, place: int, spec: Message, number: int, call: int) -> Delta | None:
@@ -75,40 +76,43 @@ class InputSource:
         generator = self._generator(number, call, place, shared=draw["shared"])
         dtype, names = DTYPES[spec["dtype"]], self._names(0, number, call)
         if spec["canary"] >= 1:
-            return Delta(place, torch.arange(count), self._values(draw, count, dtype, generator, names, 1.0))
+            places = torch.arange(count)
+            return Delta(place, places, self._values(draw, places, dtype, generator, names, 1.0))
         wanted = min(count, max(_MIN_CANARIES, math.ceil(spec["canary"] * count)))
         indices = torch.unique(torch.randint(count, (wanted,), generator=generator))
-        return Delta(place, indices, self._values(draw, len(indices), dtype, generator, names, 1.0))
+        return Delta(place, indices, self._values(draw, indices, dtype, generator, names, 1.0))
 
     def _values(
-        self, draw: Message, count: int, dtype: torch.dtype, generator: torch.Generator, names: Message, factor: float
+        self,
+        draw: Message,
+        places: torch.Tensor,
+        dtype: torch.dtype,
+        generator: torch.Generator,
+        names: Message,
+        factor: float,
     ) -> torch.Tensor:
-        """``count`` values as a flat tensor."""
-        kind = draw["kind"]
+        """The values at the flat indices ``places``, as a flat tensor."""
+        kind, count, names = draw["kind"], len(places), {**names, "i": places}
         if kind == "zeros":
             return torch.zeros(count, dtype=dtype)
         if kind == "formula":
-            return self._formula(draw["formula"], count, dtype, names)
+            return torch.as_tensor(self._number(draw["formula"], names)).to(dtype).expand(count).clone()
         if kind == "randint":
             low, high = (int(self._number(draw[end], names)) for end in ("low", "high"))
             return torch.randint(low, high, (count,), generator=generator, dtype=torch.int64).to(dtype)
         drawn = torch.randn if kind == "normal" else torch.rand
         values = drawn(count, generator=generator, dtype=dtype if dtype.is_floating_point else torch.float32)
-        scale = float(self._number(draw["scale"], names)) * factor
-        return (values if scale == 1.0 else values * scale).to(dtype)
-
-    def _formula(self, text: str, count: int, dtype: torch.dtype, names: Message) -> torch.Tensor:
-        value = parse(text).evaluate({**names, "i": torch.arange(count)})
-        return torch.as_tensor(value).to(dtype).expand(count).clone()
+        scaled: torch.Tensor = values * (self._number(draw["scale"], names) * factor)
+        return scaled.to(dtype)
 
     def _scalar(self, draw: Message, trial: int, number: int) -> Any:
         if draw["kind"] == "formula":
             return self._number(draw["formula"], self._names(trial, number, -1))
         return draw["value"]
 
-    def _number(self, text: str, names: Message) -> int | float:
-        value: int | float = parse(str(text)).evaluate(names)
-        return value
+    def _number(self, text: str, names: Message) -> Any:
+        """A formula's value: a number, or a tensor where it depends on ``i``."""
+        return parse(str(text)).evaluate(names)
 
     def _names(self, trial: int, number: int, call: int) -> Message:
         nonce = torch.randint(1 << 30, (), generator=self._generator(number, call, "nonce"))

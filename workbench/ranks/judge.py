@@ -7,6 +7,7 @@ never waits for another judge: a rank that dies can not leave judges stuck.
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
@@ -15,7 +16,7 @@ from typing import Any
 import torch
 
 from workbench.ranks.channel import Channel, Message
-from workbench.ranks.compare import Difference, Rule, compare, mismatch
+from workbench.ranks.compare import Difference, Mismatch, Rule, compare, mismatch
 from workbench.ranks.draws import InputSource
 from workbench.ranks.failures import failure
 from workbench.ranks.peer import Peer, PeerFailed, PeerGone
@@ -23,6 +24,7 @@ from workbench.ranks.shared import Region
 from workbench.ranks.transport import unpack
 
 _EMPTY_CALLS = 5
+_MAX_WORDS = 400
 _UNREADABLE = (ValueError, TypeError, KeyError, AttributeError, OSError, RecursionError)
 """What reading a hostile header may raise; a header that cannot be read is a breach of the contract."""
 
@@ -88,6 +90,7 @@ class JudgeRank:
         self._mutates = [spec["mutates"] for spec in job["inputs"]]
         self._mutable = [place for place, effect in enumerate(self._mutates) if effect != "none"]
         self._returns_input = bool(job["returns_input"])
+        self._lengths_vary = any(-1 in output["shape"] for output in job["outputs"])
         return {}
 
     def _attach(self, message: Message) -> Message:
@@ -125,7 +128,7 @@ class JudgeRank:
             return report
         aliases = reply["aliases"] if isinstance(reply["aliases"], list) else []
         if aliases and not self._returns_input:
-            name = self._names[aliases[0]] if aliases[0] in range(len(self._names)) else "?"
+            name = next((name for place, name in enumerate(self._names) if place == aliases[0]), "?")
             return {"status": "contract", "detail": f"the result shares memory with the argument {name}"}
         return self._judge_arguments(prepared, reply) or report
 
@@ -136,8 +139,13 @@ class JudgeRank:
         except _UNREADABLE as error:
             return {"status": "contract", "detail": f"the result could not be read: {error}"}
         if found:
-            return {"status": "contract", "detail": found}
+            return self._mismatch_report(found)
         return _report(compare(prepared.expected, got, self._rule))
+
+    def _mismatch_report(self, found: Mismatch, call: str = "") -> Message:
+        """A breach of the contract, or a wrong result where the data decide the lengths."""
+        status = "wrong" if found.kind == "shape" and self._lengths_vary else "contract"
+        return {"status": status, "detail": textwrap.shorten(f"{call}{found.words}", _MAX_WORDS, placeholder=" ...")}
 
     def _judge_arguments(self, prepared: Prepared, reply: Message) -> Message | None:
         """None when the call left every argument as the contract has it."""
@@ -207,10 +215,12 @@ class JudgeRank:
         for call in ready:
             (want_header, want), (have_header, have) = expected.pop(call), got.pop(call)
             found = mismatch(want_header, have_header)
-            difference = Difference() if found else compare(want, have, self._rule)
-            if found or not difference.passes:
-                detail = f"timed call {call}: {found or 'not the result of its inputs'}"
-                return {**_report(difference), "status": "contract" if found else "wrong", "detail": detail}, len(ready)
+            if found:
+                return self._mismatch_report(found, f"timed call {call}: "), len(ready)
+            difference = compare(want, have, self._rule)
+            if not difference.passes:
+                detail = f"timed call {call}: not the result of its inputs"
+                return {**_report(difference), "detail": detail}, len(ready)
         return None, len(ready)
 
     def _peak(self, _message: Message) -> Message:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import os
 import time
 
@@ -22,6 +23,7 @@ class OutputPump:
         self._fd = fd
         self._stream = stream
         self._held = bytearray()
+        self._decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
         self._passed = 0
         self._dropped = 0
         self._last = 0.0
@@ -49,20 +51,21 @@ class OutputPump:
         """Held output, if it is time to pass it on."""
         return self.flush() if self._held and time.monotonic() - self._last >= _EVERY_S else None
 
-    def flush(self) -> Message | None:
-        """All held output as a log report; None if there is none."""
-        if not self._held and not self._dropped:
-            return None
-        text = self._held.decode(errors="replace")
-        if self._dropped and not self._held:
-            text = f"... {self._dropped} bytes more were dropped (limit {CAP} bytes a stream)\n"
-            self._dropped = 0
+    def flush(self, final: bool = False) -> Message | None:
+        """All held output as a log report, at the end with what was dropped; None if there is none."""
+        text = self._decoder.decode(bytes(self._held), final)
+        if final and self._dropped:
+            text += f"... {self._dropped} bytes were dropped\n"
         self._held.clear()
         self._last = time.monotonic()
+        if not text:
+            return None
         return {"event": "log", "set": self.set_id, "rank": self.rank, "stream": self._stream, "text": text}
 
     def _keep(self, data: bytes) -> None:
         room = max(0, CAP - self._passed)
         self._held += data[:room]
         self._passed += len(data[:room])
+        if len(data) > room and not self._dropped:
+            self._held += f"\n... what this stream prints from here on is dropped (limit {CAP} bytes)\n".encode()
         self._dropped += len(data) - len(data[:room])

@@ -13,11 +13,12 @@ _PAGE = mmap.PAGESIZE
 def shared_fd(name: str) -> int:
     """A descriptor of new anonymous shared memory, empty; it is gone with its last descriptor.
 
-    On Linux it is sealed against shrinking, so that a rank cannot pull pages away from under the judge's map.
+    On Linux it is sealed against shrinking, so that a rank cannot pull pages away from under the judge's map, and
+    against further seals, so that a rank cannot keep the judge from making it grow.
     """
     if hasattr(os, "memfd_create"):
         fd = os.memfd_create(name, os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
-        fcntl.fcntl(fd, fcntl.F_ADD_SEALS, fcntl.F_SEAL_SHRINK)
+        fcntl.fcntl(fd, fcntl.F_ADD_SEALS, fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_SEAL)
         return fd
     fd, path = tempfile.mkstemp(prefix=name)
     os.unlink(path)

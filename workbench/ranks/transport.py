@@ -16,7 +16,9 @@ from workbench.ranks.shared import Region
 
 _ALIGN = 64
 _MAX_NODES = 10_000
+_MAX_DEPTH = 64
 _MAX_DIMS = 64
+_MAX_ELEMENTS = 1 << 62
 
 _NAMES = (
     *("bool", "uint8", "int8", "int16", "int32", "int64", "uint16", "uint32", "uint64"),
@@ -38,17 +40,20 @@ class Packer:
         self._tensors: list[tuple[int, torch.Tensor]] = []
         self._nodes = 0
 
-    def add(self, value: Any) -> Message:
+    def add(self, value: Any, depth: int = 0) -> Message:
         """The header of one value; its tensors are laid out but not yet copied."""
         self._nodes += 1
         if self._nodes > _MAX_NODES:
             raise PayloadError(f"the result has more than {_MAX_NODES} parts")
+        if depth > _MAX_DEPTH:
+            raise PayloadError(f"the result is nested more than {_MAX_DEPTH} deep")
         if isinstance(value, torch.Tensor):
             return self._tensor(value)
         if isinstance(value, (tuple, list)):
-            return {"t": "sequence", "items": [self.add(item) for item in value]}
+            return {"t": "sequence", "items": [self.add(item, depth + 1) for item in value]}
         if isinstance(value, dict):
-            return {"t": "dict", "keys": [str(key) for key in value], "items": [self.add(v) for v in value.values()]}
+            items = [self.add(item, depth + 1) for item in value.values()]
+            return {"t": "dict", "keys": [str(key) for key in value], "items": items}
         return _scalar(value)
 
     def _tensor(self, value: torch.Tensor) -> Message:
@@ -56,7 +61,7 @@ class Packer:
             raise PayloadError(
                 f"a {type(value).__name__} where a plain torch.Tensor is due (wait for it, or unwrap it)"
             )
-        if value.layout is not torch.strided or value.device.type == "meta":
+        if value.layout is not torch.strided or value.is_nested or value.device.type == "meta":
             raise PayloadError(f"a tensor of layout {value.layout} on {value.device} has no plain bytes")
         offset = -(-self.end // _ALIGN) * _ALIGN
         nbytes = value.numel() * value.element_size()
@@ -85,7 +90,7 @@ def pack(value: Any, region: Region, start: int = 0) -> tuple[Message, int]:
 
 def unpack(header: Any, region: Region) -> Any:
     """The value of a header, its tensors as views of the region (copy them before the region is written again)."""
-    return _unpack(header, region, [0])
+    return _unpack(header, region, [0], 0)
 
 
 def structure(header: Any) -> str:
@@ -118,15 +123,15 @@ def _dtype_name(dtype: torch.dtype) -> str:
     return name
 
 
-def _unpack(header: Any, region: Region, nodes: list[int]) -> Any:
+def _unpack(header: Any, region: Region, nodes: list[int], depth: int) -> Any:
     nodes[0] += 1
-    if nodes[0] > _MAX_NODES or not isinstance(header, dict):
+    if nodes[0] > _MAX_NODES or depth > _MAX_DEPTH or not isinstance(header, dict):
         raise PayloadError("a malformed header")
     kind = header.get("t")
     if kind == "tensor":
         return _view(header, region)
     if kind in ("sequence", "dict"):
-        return _unpack_container(header, region, nodes)
+        return _unpack_container(header, region, nodes, depth)
     if kind == "None":
         return None
     value = header.get("v")
@@ -137,11 +142,11 @@ def _unpack(header: Any, region: Region, nodes: list[int]) -> Any:
     return value
 
 
-def _unpack_container(header: Message, region: Region, nodes: list[int]) -> Any:
+def _unpack_container(header: Message, region: Region, nodes: list[int], depth: int) -> Any:
     items = header.get("items")
     if not isinstance(items, list):
         raise PayloadError("a malformed header")
-    values = [_unpack(item, region, nodes) for item in items]
+    values = [_unpack(item, region, nodes, depth + 1) for item in items]
     if header["t"] == "sequence":
         return tuple(values)
     keys = header.get("keys")
@@ -163,5 +168,8 @@ def _view(header: Message, region: Region) -> torch.Tensor:
 
 def _shape(value: Any) -> list[int]:
     if not isinstance(value, list) or len(value) > _MAX_DIMS or not all(type(n) is int and n >= 0 for n in value):
+        raise PayloadError("a malformed tensor header")
+    # torch computes strides even where a dimension is 0, and overflows
+    if math.prod(max(n, 1) for n in value) >= _MAX_ELEMENTS:
         raise PayloadError("a malformed tensor header")
     return value

@@ -128,7 +128,7 @@ class Zygote:
     def _pump(self, fd: int) -> None:
         pump = self._pumps[fd]
         if not pump.read():
-            self._report(pump.flush())
+            self._report(pump.flush(final=True))
             self._selector.unregister(fd)
             os.close(fd)
             del self._pumps[fd]
@@ -151,7 +151,7 @@ class Zygote:
             if (pump.set_id, pump.rank) == (rank.set_id, rank.rank):
                 while pump.read(once=True):
                     pass
-                self._report(pump.flush())
+                self._report(pump.flush(final=True))
                 self._selector.unregister(fd)
                 os.close(fd)
                 del self._pumps[fd]

@@ -1,0 +1,333 @@
+"""The app's screen: layouts, panes, keys, and what events bring on it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.widgets.script import crash_run, good_run, wrong_run
+from tests.widgets.stage import Stage, stage
+from widgets.frame import PLACES, TabbedRegion
+from workbench.events import Notice
+
+EVERY_SIZE = [(160, 48), (120, 36), (80, 24), (60, 15)]
+
+
+def shown(place: Stage, selector: str) -> bool:
+    """Whether a widget has room on the screen."""
+    widget = place.app.screen_stack[0].query_one(selector)
+    return bool(widget.region.area) and widget.is_on_screen
+
+
+def words(place: Stage, pane: str) -> str:
+    """What a pane says."""
+    widget: Any = place.app.panes[pane]
+    return "\n".join(widget.lines.texts)
+
+
+async def play(place: Stage, events: list[Any]) -> None:
+    """Send events and wait until they are drawn."""
+    for event in events:
+        place.runner.emit(event)
+    await place.pilot.pause(0.1)
+
+
+async def test_full_layout(tmp_path: Path) -> None:
+    """A wide screen shows the problem, the editor, the verdict, the speed and the history side by side."""
+    async with stage(tmp_path) as place:
+        assert all(shown(place, f"#{name}") for name in ("problem", "editor", "verdict", "speed", "history"))
+
+
+async def test_results_layout(tmp_path: Path) -> None:
+    """The results-only layout has no editor, and going to the editor brings it back."""
+    async with stage(tmp_path, layout="results") as place:
+        assert not shown(place, "#editor")
+        assert shown(place, "#verdict")
+
+        await place.pilot.press("4")
+        await place.pilot.pause()
+
+        assert shown(place, "#editor")
+
+
+async def test_layout_key(tmp_path: Path) -> None:
+    """F6 changes between the full layout and results only."""
+    async with stage(tmp_path) as place:
+        await place.pilot.press("f6")
+        await place.pilot.pause()
+        assert not shown(place, "#editor")
+
+        await place.pilot.press("f6")
+        await place.pilot.pause()
+        assert shown(place, "#editor")
+
+
+async def test_narrow_screen_begins_with_results(tmp_path: Path) -> None:
+    """At 80x24 the panes are tabs, the results first."""
+    async with stage(tmp_path, size=(80, 24)) as place:
+        await play(place, wrong_run(1))
+
+        assert shown(place, "#verdict")
+        assert shown(place, "#strip")
+        assert not shown(place, "#editor")
+        assert "wrong on rank 1" in words(place, "verdict")
+
+
+@pytest.mark.parametrize("size", EVERY_SIZE)
+async def test_every_pane_at_every_size(tmp_path: Path, size: tuple[int, int]) -> None:
+    """From 60x15 on each pane can be reached by its number and has room to be read."""
+    async with stage(tmp_path, size=size) as place:
+        await play(place, good_run(1))
+        for pane in PLACES:
+            await place.pilot.press("ctrl+o")
+            await place.until(lambda: len(place.app.screen_stack) == 2)
+            await place.pilot.press(pane.digit)
+            await place.until(lambda: len(place.app.screen_stack) == 1)
+            await place.until(lambda name=pane.name: shown(place, f"#{name}"))  # type: ignore[misc]
+            region = place.app.query_one(f"#{pane.name}").region
+
+            assert region.height >= 3
+            assert region.width >= 30
+            assert place.app.arrangement.active == pane.name
+            focused = place.app.focused
+            assert focused is not None
+            assert place.app.query_one(f"#{pane.name}") in focused.ancestors_with_self
+
+
+@pytest.mark.parametrize("size", [(59, 20), (80, 14), (20, 5)])
+async def test_too_small(tmp_path: Path, size: tuple[int, int]) -> None:
+    """A terminal that is too small says which size is needed."""
+    async with stage(tmp_path, size=size) as place:
+        tiny = place.app.query_one("#tiny")
+
+        assert tiny.region.area
+        assert "60x15" in str(tiny.render())
+        assert not shown(place, "#main")
+
+        await place.pilot.resize_terminal(100, 30)
+        await place.pilot.pause()
+
+        assert not tiny.region.area
+        assert shown(place, "#verdict")
+
+
+async def test_zoom(tmp_path: Path) -> None:
+    """F5 gives the focused pane the whole screen; the next pane that is gone to takes its place; F5 again gives it back."""
+    async with stage(tmp_path) as place:
+        await place.pilot.press("f5")
+        await place.pilot.pause()
+        assert shown(place, "#editor")
+        assert not shown(place, "#verdict")
+        assert place.app.query_one("#editor").region.width > 150
+
+        await place.pilot.press("escape")
+        await place.until(lambda: shown(place, "#verdict"))
+        assert not shown(place, "#editor")
+
+        await place.pilot.press("f5")
+        await place.pilot.pause()
+        assert shown(place, "#editor")
+        assert shown(place, "#verdict")
+
+
+async def test_hide_and_bring_back(tmp_path: Path) -> None:
+    """F7 hides the focused pane, and going to a hidden pane brings it back; the last pane cannot be hidden."""
+    async with stage(tmp_path) as place:
+        await place.app.run_action("focus_pane('history')")
+        await place.pilot.press("f7")
+        await place.until(lambda: not shown(place, "#history"))
+        assert shown(place, "#editor")
+
+        for _ in range(5):
+            await place.pilot.press("f7")
+            await place.pilot.pause()
+        assert sum(shown(place, f"#{region}") for region in ("left", "editor-pane", "right", "bottom")) == 1
+
+        await place.app.run_action("focus_pane('history')")
+        await place.until(lambda: shown(place, "#history"))
+
+        await place.app.run_action("show_all")
+        await place.pilot.pause()
+        assert all(shown(place, f"#{region}") for region in ("left", "editor-pane", "right", "bottom"))
+
+
+async def test_number_keys(tmp_path: Path) -> None:
+    """Outside the editor a digit goes to its pane; in the editor it is text."""
+    async with stage(tmp_path) as place:
+        await place.pilot.press("3")
+        assert place.text.startswith("3")
+
+        await place.pilot.press("escape")
+        await place.until(lambda: place.app.arrangement.active == "verdict")
+        await place.pilot.press("3")
+        await place.until(lambda: shown(place, "#reference"))
+        assert "all_reduce" in words(place, "reference")
+
+
+async def test_tab_goes_round(tmp_path: Path) -> None:
+    """Tab and shift+tab go through the panes outside the editor."""
+    async with stage(tmp_path) as place:
+        await place.pilot.press("escape")
+        await place.until(lambda: place.app.arrangement.active == "verdict")
+        await place.pilot.press("tab")
+        assert place.app.arrangement.active == "speed"
+        await place.pilot.press("shift+tab")
+        assert place.app.arrangement.active == "verdict"
+
+
+async def test_events_reach_the_panes(tmp_path: Path) -> None:
+    """A good run shows verdict, speedup, stages and its row in the history."""
+    async with stage(tmp_path) as place:
+        await play(place, good_run(1))
+
+        assert "ok, 5 of 5 trials" in words(place, "verdict")
+        assert "1.34x" in words(place, "speed")
+        await place.until(lambda: "1.34x" in words(place, "history"))
+
+
+async def test_pane_opened_later_shows_the_present(tmp_path: Path) -> None:
+    """A pane that is first opened after a run shows that run."""
+    async with stage(tmp_path) as place:
+        await play(place, crash_run(1))
+        await place.app.run_action("focus_pane('diagnostics')")
+        await place.until(lambda: "ValueError" in words(place, "diagnostics"))
+        await place.app.run_action("focus_pane('log')")
+        await place.until(lambda: "entering" in words(place, "log"))
+
+
+async def test_error_line(tmp_path: Path) -> None:
+    """The line of an error carries a sign, its message stands at the frame, and F8 goes there."""
+    async with stage(tmp_path) as place:
+        await play(place, crash_run(1))
+        editor = place.app.editor_pane.editor
+        assert list(editor.marks) == [11]
+        assert "(1)" in str(place.app.query_one("#bottom", TabbedRegion).border_title)
+
+        await place.pilot.press("f8")
+        await place.pilot.pause()
+
+        assert editor.cursor_location[0] == 11
+        assert "ValueError: no such shape" in str(place.app.editor_pane.border_subtitle)
+
+
+async def test_diagnostic_jumps_into_the_editor(tmp_path: Path) -> None:
+    """Enter on a diagnostic puts the cursor at its place."""
+    async with stage(tmp_path, text="x = 1\n" * 40) as place:
+        await play(place, crash_run(1))
+        await place.app.run_action("focus_pane('diagnostics')")
+        await place.pilot.pause()
+        await place.pilot.press("enter")
+        await place.until(lambda: place.app.arrangement.active == "editor")
+
+        assert place.app.editor_pane.editor.cursor_location == (11, 4)
+
+
+async def test_rank_row_filters_the_log(tmp_path: Path) -> None:
+    """Enter on a rank's row shows the output of that rank alone."""
+    async with stage(tmp_path) as place:
+        await play(place, crash_run(1))
+        await place.app.run_action("focus_pane('verdict')")
+        await place.pilot.press("down", "enter")
+        await place.until(lambda: place.app.arrangement.active == "log")
+        await place.until(lambda: "ValueError" in words(place, "log"))
+
+        assert "entering" not in words(place, "log")
+
+
+async def test_notice_is_shown(tmp_path: Path) -> None:
+    """A notice of the machinery is shown as a message, markup characters included."""
+    async with stage(tmp_path) as place:
+        place.runner.emit(Notice(severity="warning", text="the store [is] damaged"))
+        await place.until(lambda: "the store [is] damaged" in place.messages())
+
+
+async def test_theme_key(tmp_path: Path) -> None:
+    """F9 goes through the themes, the terminal's own colours among them, and the screen still reads."""
+    async with stage(tmp_path) as place:
+        await play(place, good_run(1))
+        seen = set()
+        for _ in range(4):
+            await place.pilot.press("f9")
+            await place.pilot.pause()
+            seen.add(place.app.theme)
+            assert place.app.editor_pane.editor.theme == place.app.theme
+            assert "ok, 5 of 5 trials" in place.app.export_screenshot().replace("&#160;", " ")
+
+        assert seen == {"pkwb-dark", "pkwb-light", "ansi-dark", "ansi-light"}
+
+
+async def test_palette_lists_the_actions(tmp_path: Path) -> None:
+    """ctrl+p finds an action by its name and does it."""
+    async with stage(tmp_path) as place:
+        await place.pilot.press("ctrl+p")
+        await place.until(lambda: len(place.app.screen_stack) == 2)
+        await place.pilot.press(*"layout")
+        await place.pilot.pause(0.5)
+        await place.pilot.press("enter")
+        await place.until(lambda: not shown(place, "#editor"))
+
+
+async def test_help_of_the_focused_pane(tmp_path: Path) -> None:
+    """F1 explains the pane that has the focus, F10 lists every key."""
+    async with stage(tmp_path) as place:
+        await place.app.run_action("focus_pane('verdict')")
+        await place.pilot.press("f1")
+        await place.until(lambda: len(place.app.screen_stack) == 2)
+        text = place.app.export_screenshot().replace("&#160;", " ")
+        assert "Verdict" in text
+        assert "largest absolute error" in text
+
+        await place.pilot.press("escape")
+        await place.pilot.press("f10")
+        await place.until(lambda: len(place.app.screen_stack) == 2)
+        assert "ctrl+s" in str(place.app.screen.query_one("#help-keys").render())
+
+
+async def test_remapped_key(tmp_path: Path) -> None:
+    """A key from the settings does the action, the old one does not, and the help shows the new one."""
+    async with stage(tmp_path, keys={"run_again": "f8", "next_error": "f2"}) as place:
+        before = len(place.runner.given)
+        await place.pilot.press("f2")
+        await place.pilot.pause(0.1)
+        assert len(place.runner.given) == before
+
+        await place.pilot.press("f8")
+        await place.until(lambda: len(place.runner.given) == before + 1)
+
+
+async def test_dialog_keeps_its_keys(tmp_path: Path) -> None:
+    """While a dialog is open, keys of the app do nothing behind it."""
+    async with stage(tmp_path) as place:
+        before = len(place.runner.given)
+        await place.pilot.press("f10")
+        await place.until(lambda: len(place.app.screen_stack) == 2)
+        await place.pilot.press("f2", "ctrl+s", "f5")
+        await place.pilot.pause(0.1)
+
+        assert len(place.app.screen_stack) == 2
+        assert len(place.runner.given) == before
+
+
+async def test_error_of_the_app_itself(tmp_path: Path, own_folders: Path) -> None:
+    """An error in a handler is reported in a file and on screen, and the app works on."""
+    async with stage(tmp_path, survive=True) as place:
+
+        async def broken() -> None:
+            raise RuntimeError("a slip of ours")
+
+        def broken_pane(_view: Any) -> None:
+            raise RuntimeError("another slip")
+
+        place.app.background(broken(), "test")
+        await place.until(lambda: "goes on" in place.messages())
+        place.app.panes["speed"].show_view = broken_pane  # type: ignore[attr-defined]
+        await play(place, good_run(1))
+        reports = list((own_folders / "state" / "crashes").glob("*.txt"))
+
+        assert "a slip of ours" in reports[0].read_text()
+        assert "another slip" in reports[0].read_text()
+        assert "ok, 5 of 5 trials" in words(place, "verdict")
+        await place.pilot.press(*"still here")
+        assert place.text.startswith("still here")

@@ -1,0 +1,323 @@
+"""The working file: saving, changes from outside, unsaved text, quitting."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from sessions.recovery import Recovery
+from tests.widgets.stage import TEXT, Stage, stage
+
+
+def save_outside(path: Path, text: str) -> None:
+    """Save as many editors do: a new file moved over the old one."""
+    fresh = path.with_suffix(".new")
+    fresh.write_text(text)
+    os.replace(fresh, path)
+
+
+async def dialog(place: Stage) -> None:
+    """Wait until a question is on screen."""
+    await place.until(lambda: len(place.app.screen_stack) == 2)
+
+
+async def test_first_run(tmp_path: Path) -> None:
+    """The file is judged as soon as it is opened."""
+    async with stage(tmp_path) as place:
+        source, origin = place.runner.given[0]
+
+        assert (source.text, origin) == (TEXT, "start")
+
+
+async def test_save_runs_once(tmp_path: Path) -> None:
+    """ctrl+s writes the file and runs it once, although the watcher sees the save too."""
+    async with stage(tmp_path) as place:
+        await place.pilot.press(*"# x", "enter", "ctrl+s")
+        await place.until(lambda: len(place.runner.given) == 2)
+        await place.pilot.pause(0.5)
+
+        assert place.path.read_text() == "# x\n" + TEXT
+        assert [origin for _, origin in place.runner.given] == ["start", "pane"]
+        assert "saved" in str(place.app.editor_pane.border_title)
+
+
+async def test_saving_twice_runs_twice(tmp_path: Path) -> None:
+    """Saving the same text again runs it again: the user asked for it."""
+    async with stage(tmp_path) as place:
+        await place.pilot.press("ctrl+s")
+        await place.until(lambda: len(place.runner.given) == 2)
+        await place.pilot.press("ctrl+s")
+        await place.until(lambda: len(place.runner.given) == 3)
+
+
+@pytest.mark.parametrize("how", ["rename", "in place"])
+async def test_save_from_outside(tmp_path: Path, how: str) -> None:
+    """A save by another editor runs and shows in the pane; the cursor stays on its line."""
+    async with stage(tmp_path) as place:
+        editor = place.app.editor_pane.editor
+        editor.go_to(9, 5)
+        changed = "# from outside\n" + TEXT
+        (save_outside if how == "rename" else Path.write_text)(place.path, changed)
+        await place.until(lambda: place.text == changed)
+
+        assert place.runner.given[-1][0].text == changed
+        assert place.runner.given[-1][1] == "disk"
+        assert editor.cursor_location == (9, 4)
+        assert not place.app.editor_pane.dirty
+
+
+async def test_touch_does_not_run(tmp_path: Path) -> None:
+    """A save that changes nothing is shown with its time and does not run."""
+    async with stage(tmp_path) as place:
+        await place.pilot.pause(0.2)
+        save_outside(place.path, TEXT)
+        await place.until(lambda: place.app.view.seen and not place.app.view.seen.changed)
+
+        assert len(place.runner.given) == 1
+
+
+async def test_conflict_keep_mine(tmp_path: Path) -> None:
+    """When the file changes under unsaved text, the new content is run, and the user may keep the own text."""
+    async with stage(tmp_path) as place:
+        await place.pilot.press(*"mine ")
+        save_outside(place.path, "# theirs\n" + TEXT)
+        await dialog(place)
+        assert place.runner.given[-1][0].text == "# theirs\n" + TEXT
+        await place.until(lambda: "theirs" in place.app.export_screenshot())
+
+        await place.pilot.press("k")
+        await place.until(lambda: len(place.app.screen_stack) == 1)
+
+        assert place.text == "mine " + TEXT
+        assert place.app.editor_pane.dirty
+        await place.pilot.press("ctrl+s")
+        await place.until(lambda: place.path.read_text() == "mine " + TEXT)
+
+
+async def test_conflict_take_disk(tmp_path: Path) -> None:
+    """Or the file is taken, and undo brings the own text back."""
+    async with stage(tmp_path) as place:
+        await place.pilot.press(*"mine ")
+        save_outside(place.path, "# theirs\n" + TEXT)
+        await dialog(place)
+        await place.pilot.press("t")
+        await place.until(lambda: place.text == "# theirs\n" + TEXT)
+
+        assert not place.app.editor_pane.dirty
+        await place.pilot.press("ctrl+z")
+        assert "mine" in place.text
+
+
+async def test_read_only_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A save that fails says why; the file stays whole and the text is kept for recovery."""
+    async with stage(tmp_path) as place:
+
+        def refuse(*_: object, **__: object) -> int:
+            raise OSError(28, "No space left on device")
+
+        await place.pilot.press(*"new ")
+        with monkeypatch.context() as patched:
+            patched.setattr("workbench.files.os.fsync", refuse)
+            await place.pilot.press("ctrl+s")
+            await place.until(lambda: "disk is full" in place.messages())
+
+        assert place.path.read_text() == TEXT
+        assert place.text.startswith("new ")
+        assert place.app.editor_pane.dirty
+        assert len(place.runner.given) == 1
+
+
+async def test_deleted_file(tmp_path: Path) -> None:
+    """A file that was deleted is said so, and saving makes it again."""
+    async with stage(tmp_path) as place:
+        place.path.unlink()
+        await place.pilot.press("f2")
+        await place.until(lambda: "does not exist" in place.messages())
+        await place.pilot.press("ctrl+s")
+        await place.until(place.path.exists)
+
+        assert place.path.read_text() == TEXT
+
+
+async def test_empty_file(tmp_path: Path) -> None:
+    """An empty file can be opened; it says what is missing and does not run."""
+    async with stage(tmp_path, text="", ready=False) as place:
+        await place.until(lambda: "must define solution" in place.messages())
+
+        assert place.runner.given == []
+        await place.pilot.press(*"x = 1", "ctrl+s")
+        await place.until(lambda: place.path.read_text() == "x = 1")
+
+
+async def test_windows_line_ends_survive(tmp_path: Path) -> None:
+    """A file with Windows line ends keeps them when one character is added."""
+    path = tmp_path / "solutions_pytorch" / "1_allreduce_pytorch.py"
+    path.parent.mkdir()
+    path.write_bytes(b"a = 1\r\nb = 2\r\n")
+    async with stage(tmp_path) as place:
+        await place.pilot.press("#", "ctrl+s")
+        await place.until(lambda: place.path.read_bytes() == b"#a = 1\r\nb = 2\r\n")
+
+
+async def test_unsaved_text_is_kept(tmp_path: Path) -> None:
+    """Unsaved text lies in the recovery file a second after the last key, and is gone from there once saved."""
+    async with stage(tmp_path) as place:
+        await place.pilot.press(*"kept ")
+        folder = Path(os.environ["PKWB_STATE_DIR"]) / "recovery"
+        await place.until(lambda: list(folder.glob("*.json")))
+        await place.pilot.press("ctrl+s")
+        await place.until(lambda: not list(folder.glob("*.json")))
+
+
+def left_behind(path: Path, text: str) -> None:
+    """Unsaved text of a pkwb that is gone."""
+    from tests.program import script
+
+    code = "import sys; from pathlib import Path; from sessions.recovery import Recovery; "
+    code += "Recovery(Path(sys.argv[1])).write(sys.argv[2])"
+    with script(code, str(path), text, cwd=path.parent) as process:
+        assert process.wait(60) == 0
+
+
+@pytest.mark.parametrize(("key", "text"), [("r", "unsaved = 1\n" + TEXT), ("d", TEXT)])
+async def test_recovered_text_is_offered(tmp_path: Path, key: str, text: str) -> None:
+    """Text left behind is offered with a diff at the next start: restored it is unsaved, discarded it is gone."""
+    path = tmp_path / "solutions_pytorch" / "1_allreduce_pytorch.py"
+    path.parent.mkdir()
+    path.write_text(TEXT)
+    left_behind(path, "unsaved = 1\n" + TEXT)
+    async with stage(tmp_path) as place:
+        await dialog(place)
+        await place.until(lambda: "unsaved" in place.app.export_screenshot())
+        await place.pilot.press(key)
+        await place.until(lambda: len(place.app.screen_stack) == 1)
+        await place.pilot.pause(0.1)
+
+        assert place.text == text
+        assert place.path.read_text() == TEXT
+        assert Recovery(path).pending() is None
+
+
+async def test_quit_at_rest(tmp_path: Path) -> None:
+    """ctrl+q leaves at once when nothing would be lost, and the ranks are ended."""
+    async with stage(tmp_path) as place:
+        place.runner.end()
+        await place.pilot.press("ctrl+q")
+        await place.until(lambda: not place.app.is_running)
+
+        assert place.runner.closed
+
+
+async def test_quit_asks_during_a_run(tmp_path: Path) -> None:
+    """During a run it asks; escape stays."""
+    async with stage(tmp_path) as place:
+        await place.pilot.press("ctrl+q")
+        await dialog(place)
+        await place.pilot.press("escape")
+        await place.until(lambda: len(place.app.screen_stack) == 1)
+        assert not place.runner.closed
+
+        await place.pilot.press("ctrl+q")
+        await dialog(place)
+        await place.pilot.press("y")
+        await place.until(lambda: place.runner.closed)
+
+
+@pytest.mark.parametrize(("key", "text"), [("s", "unsaved " + TEXT), ("d", TEXT)])
+async def test_quit_asks_for_unsaved_text(tmp_path: Path, key: str, text: str) -> None:
+    """With unsaved text it offers to save, or to leave without, and then nothing is offered at the next start."""
+    async with stage(tmp_path) as place:
+        place.runner.end()
+        await place.pilot.press(*"unsaved ", "ctrl+q")
+        await dialog(place)
+        await place.pilot.press(key)
+        await place.until(lambda: place.runner.closed)
+
+    assert place.path.read_text() == text
+    assert not list((Path(os.environ["PKWB_STATE_DIR"]) / "recovery").glob("*.json"))
+
+
+async def test_quit_keys_outside_the_editor(tmp_path: Path) -> None:
+    """q is text in the editor and leaves outside of it; one ctrl+c only tells, the second leaves."""
+    async with stage(tmp_path) as place:
+        place.runner.end()
+        await place.pilot.press("q")
+        assert place.text.startswith("q")
+        await place.pilot.press("ctrl+z", "escape")
+        await place.until(lambda: place.app.arrangement.active == "verdict")
+        await place.pilot.press("ctrl+c")
+        await place.until(lambda: "again to quit" in place.messages())
+        assert not place.runner.closed
+
+        await place.pilot.press("ctrl+c")
+        await place.until(lambda: place.runner.closed)
+
+
+async def test_cancel(tmp_path: Path) -> None:
+    """F3 cancels the run, and says so where none is running."""
+    async with stage(tmp_path) as place:
+        await place.pilot.press("f3")
+        await place.until(lambda: place.app.view.status == "cancelled")
+        await place.pilot.press("f3")
+        await place.until(lambda: "nothing is running" in place.messages())
+
+
+async def test_earlier_attempt_is_restored(tmp_path: Path) -> None:
+    """An attempt chosen in the history shows its diff, and r brings its text back into the editor, unsaved."""
+    async with stage(tmp_path) as place:
+        place.runner.end()
+        await place.pilot.press(*"# second", "enter", "ctrl+s")
+        await place.until(lambda: len(place.runner.given) == 2)
+        place.runner.end("wrong", "rank 0 is wrong")
+        history = place.app.panes["history"]
+        await place.until(lambda: len(history.lines.texts) == 2)  # type: ignore[attr-defined]
+        await place.app.run_action("focus_pane('history')")
+        await place.pilot.press("down", "enter")
+        await dialog(place)
+        await place.until(lambda: "second" in place.app.export_screenshot())
+
+        await place.pilot.press("r")
+        await place.until(lambda: place.text == TEXT)
+
+        assert place.app.editor_pane.dirty
+        assert place.path.read_text() == "# second\n" + TEXT
+
+
+async def test_copy_says_what_was_done(tmp_path: Path) -> None:
+    """Copying says that nothing can confirm it, and leaves the text in a file."""
+    async with stage(tmp_path) as place:
+        await place.app.run_action("focus_pane('reference')")
+        await place.pilot.press("y")
+        await place.until(lambda: "OSC 52" in place.messages())
+        kept = Path(os.environ["PKWB_STATE_DIR"]) / "clipboard.txt"
+
+        assert "clipboard.txt" in place.messages()
+        assert "dist.all_reduce" in kept.read_text()
+
+
+async def test_compare(tmp_path: Path) -> None:
+    """The pane can be compared with the file at any time."""
+    async with stage(tmp_path) as place:
+        await place.app.run_action("compare")
+        await place.until(lambda: "holds what the file holds" in place.messages())
+        await place.pilot.press(*"new_line", "enter")
+        await place.app.run_action("compare")
+        await place.until(lambda: "your text" in place.app.export_screenshot().replace("&#160;", " "))
+
+
+async def test_nothing_left_open(tmp_path: Path) -> None:
+    """After the end no descriptor and no thread of the sitting is left."""
+    import threading
+
+    async with stage(tmp_path):
+        pass
+    before, threads = len(os.listdir("/proc/self/fd")), threading.active_count()
+    for _ in range(3):
+        async with stage(tmp_path) as place:
+            await place.pilot.press("x", "ctrl+s")
+            await place.until(lambda: len(place.runner.given) == 2)  # noqa: B023
+
+    assert len(os.listdir("/proc/self/fd")) <= before + 1
+    assert threading.active_count() <= threads + 1
