@@ -18,9 +18,9 @@ class FindBar(Horizontal):
     """Hidden until asked for; Enter goes on to the next match, escape goes back to the text."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape", "close", "Back to the text", id="find_close"),
-        Binding("up", "step(-1)", "Previous match", id="find_up"),
-        Binding("down", "step(1)", "Next match", id="find_down"),
+        Binding("escape", "close", "Back to the text", id="find.close"),
+        Binding("up", "step(-1)", "Previous match", id="find.up"),
+        Binding("down", "step(1)", "Next match", id="find.down"),
     ]
 
     def __init__(self, editor: KernelEditor) -> None:

@@ -113,7 +113,8 @@ def _check_keys(name: str, value: str) -> None:
 
 def shown_keys(keys: str) -> str:
     """Keys as people write them: ``ctrl+underscore`` -> ``ctrl+/``, ``a,b`` -> ``a or b``."""
-    return " or ".join(part.strip().replace("underscore", "/") for part in keys.split(",")) if keys else "palette"
+    names = {"ctrl+underscore": "ctrl+/", "slash": "/"}
+    return " or ".join(names.get(key.strip(), key.strip()) for key in keys.split(",")) if keys else "palette"
 
 
 def rows(remapped: Mapping[str, str] | None = None) -> list[tuple[str, str, str, str, str]]:

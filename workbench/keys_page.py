@@ -12,18 +12,37 @@ by name. Any key can be changed by the action's id: `keys = {save = "ctrl+s,f2"}
 
 Shift and drag selects text with the terminal's own means; `mouse = false` in `[ui]` leaves the mouse to the terminal.
 """
+_OWNERS = {
+    "reading": "Every pane that is read",
+    "log": "Log",
+    "find": "Find bar of the editor",
+    "attempt": "An earlier attempt",
+    "question": "Questions",
+    "help": "Help",
+    "go": "Go to",
+}
 
 
 def page() -> str:
     """The page."""
-    parts = [_HEAD]
+    return "\n".join([_HEAD, *_actions(), *_own_keys()])
+
+
+def _actions() -> list[str]:
+    parts = []
     for group in GROUPS:
         lines = [f"| {keys} | {title} | {help} | `{id}` |" for id, at, keys, title, help in rows() if at == group]
-        parts.append("\n".join([f"## {group}\n", "| key | action | | id |", "|---|---|---|---|", *lines]) + "\n")
-    own = [
-        f"| {shown_keys(binding.key)} | {binding.description} | `{binding.id}` |"
-        for binding in pane_bindings()
-        if binding.id
-    ]
-    table = ["## In panes that are read, and in dialogs\n", "| key | action | id |", "|---|---|---|", *own]
-    return "\n".join([*parts, "\n".join(table)]) + "\n"
+        parts += [f"## {group}\n", "| key | action | | id |", "|---|---|---|---|", *lines, ""]
+    return parts
+
+
+def _own_keys() -> list[str]:
+    found = [(binding.id.partition(".")[0], binding) for binding in pane_bindings() if binding.id]
+    parts = ["## In panes and dialogs\n", "| where | key | action | id |", "|---|---|---|---|"]
+    for owner in [*_OWNERS, *sorted({name for name, _ in found} - set(_OWNERS))]:
+        parts += [
+            f"| {_OWNERS.get(owner, owner)} | {shown_keys(binding.key)} | {binding.description} | `{binding.id}` |"
+            for name, binding in found
+            if name == owner
+        ]
+    return [*parts, ""]

@@ -89,6 +89,14 @@ class Sitting(Terminal):
         """Wait until that frame shows all of the words."""
         self.until(lambda: all(word in self.pane(title) for word in words))
 
+    def told(self, words: str) -> None:
+        """Wait until a message with these words is shown."""
+        self.until(lambda: words in self._messages())
+
+    def _messages(self) -> str:
+        rows = (line.rpartition("▌ ")[2].rstrip("│ ") for line in self.screen.display if "▌ " in line)
+        return " ".join(" ".join(rows).split())
+
     @property
     def attempts(self) -> dict[int, str]:
         """Status by number, of the attempts that the history shows."""
@@ -115,8 +123,8 @@ class Sitting(Terminal):
         self.until(condition)
 
     def home(self) -> None:
-        """The history below, the focus in the editor."""
-        self.go("7", lambda: self.attempts)
+        """The history below, the focus in the editor, nothing running."""
+        self.go("7", lambda: self.attempts and "ranks ready" in self.screen.display[0])
         self.go("4")
 
     def save(self, text: str, how: Callable[[Path, str], None] | None = None) -> None:
@@ -153,6 +161,10 @@ class Sitting(Terminal):
         found = descendants(self.process.pid)
         self.known |= found
         return found
+
+    def left(self) -> set[Process]:
+        """What still runs of the processes that were looked at, save those that the program runs now."""
+        return left_of(self.known) - descendants(self.process.pid)
 
     def ended(self) -> int:
         """Wait until the program has ended; its exit code."""

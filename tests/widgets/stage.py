@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -76,6 +76,10 @@ class Stage:
     def text(self) -> str:
         return self.app.editor_pane.editor.text
 
+    def write(self, text: str) -> None:
+        """Put text at the cursor, as typing it would."""
+        self.app.editor_pane.editor.insert(text)
+
     async def until(self, condition: Callable[[], object], seconds: float = 10.0) -> None:
         """Wait until something has become true."""
         for _ in range(int(seconds / 0.01)):
@@ -95,7 +99,15 @@ def settings(**ui: Any) -> Settings:
 
 
 @asynccontextmanager
-async def stage(folder: Path, *, size: tuple[int, int] = (160, 48), text: str = TEXT, ready: bool = True, survive: bool = False, **ui: Any):  # type: ignore[no-untyped-def]
+async def stage(
+    folder: Path,
+    *,
+    size: tuple[int, int] = (160, 48),
+    text: str = TEXT,
+    ready: bool = True,
+    survive: bool = False,
+    **ui: Any,
+) -> AsyncIterator[Stage]:
     """The running app on a file in ``folder``."""
     path = folder / "solutions_pytorch" / "1_allreduce_pytorch.py"
     path.parent.mkdir(exist_ok=True)
@@ -118,6 +130,3 @@ async def stage(folder: Path, *, size: tuple[int, int] = (160, 48), text: str = 
         if runners:
             place.runner = runners[-1]
         yield place
-
-
-Script = Callable[[Stage], Awaitable[None]]

@@ -34,7 +34,8 @@ async def test_first_run(tmp_path: Path) -> None:
 async def test_save_runs_once(tmp_path: Path) -> None:
     """ctrl+s writes the file and runs it once, although the watcher sees the save too."""
     async with stage(tmp_path) as place:
-        await place.pilot.press(*"# x", "enter", "ctrl+s")
+        place.write("# x\n")
+        await place.pilot.press("ctrl+s")
         await place.until(lambda: len(place.runner.given) == 2)
         await place.pilot.pause(0.5)
 
@@ -81,7 +82,7 @@ async def test_touch_does_not_run(tmp_path: Path) -> None:
 async def test_conflict_keep_mine(tmp_path: Path) -> None:
     """When the file changes under unsaved text, the new content is run, and the user may keep the own text."""
     async with stage(tmp_path) as place:
-        await place.pilot.press(*"mine ")
+        place.write("mine ")
         save_outside(place.path, "# theirs\n" + TEXT)
         await dialog(place)
         assert place.runner.given[-1][0].text == "# theirs\n" + TEXT
@@ -99,7 +100,7 @@ async def test_conflict_keep_mine(tmp_path: Path) -> None:
 async def test_conflict_take_disk(tmp_path: Path) -> None:
     """Or the file is taken, and undo brings the own text back."""
     async with stage(tmp_path) as place:
-        await place.pilot.press(*"mine ")
+        place.write("mine ")
         save_outside(place.path, "# theirs\n" + TEXT)
         await dialog(place)
         await place.pilot.press("t")
@@ -117,7 +118,7 @@ async def test_read_only_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
         def refuse(*_: object, **__: object) -> int:
             raise OSError(28, "No space left on device")
 
-        await place.pilot.press(*"new ")
+        place.write("new ")
         with monkeypatch.context() as patched:
             patched.setattr("workbench.files.os.fsync", refuse)
             await place.pilot.press("ctrl+s")
@@ -147,7 +148,8 @@ async def test_empty_file(tmp_path: Path) -> None:
         await place.until(lambda: "must define solution" in place.messages())
 
         assert place.runner.given == []
-        await place.pilot.press(*"x = 1", "ctrl+s")
+        place.write("x = 1")
+        await place.pilot.press("ctrl+s")
         await place.until(lambda: place.path.read_text() == "x = 1")
 
 
@@ -164,7 +166,7 @@ async def test_windows_line_ends_survive(tmp_path: Path) -> None:
 async def test_unsaved_text_is_kept(tmp_path: Path) -> None:
     """Unsaved text lies in the recovery file a second after the last key, and is gone from there once saved."""
     async with stage(tmp_path) as place:
-        await place.pilot.press(*"kept ")
+        place.write("kept ")
         folder = Path(os.environ["PKWB_STATE_DIR"]) / "recovery"
         await place.until(lambda: list(folder.glob("*.json")))
         await place.pilot.press("ctrl+s")
@@ -230,7 +232,8 @@ async def test_quit_asks_for_unsaved_text(tmp_path: Path, key: str, text: str) -
     """With unsaved text it offers to save, or to leave without, and then nothing is offered at the next start."""
     async with stage(tmp_path) as place:
         place.runner.end()
-        await place.pilot.press(*"unsaved ", "ctrl+q")
+        place.write("unsaved ")
+        await place.pilot.press("ctrl+q")
         await dialog(place)
         await place.pilot.press(key)
         await place.until(lambda: place.runner.closed)
@@ -268,7 +271,8 @@ async def test_earlier_attempt_is_restored(tmp_path: Path) -> None:
     """An attempt chosen in the history shows its diff, and r brings its text back into the editor, unsaved."""
     async with stage(tmp_path) as place:
         place.runner.end()
-        await place.pilot.press(*"# second", "enter", "ctrl+s")
+        place.write("# second\n")
+        await place.pilot.press("ctrl+s")
         await place.until(lambda: len(place.runner.given) == 2)
         place.runner.end("wrong", "rank 0 is wrong")
         history = place.app.panes["history"]
@@ -302,7 +306,7 @@ async def test_compare(tmp_path: Path) -> None:
     async with stage(tmp_path) as place:
         await place.app.run_action("compare")
         await place.until(lambda: "holds what the file holds" in place.messages())
-        await place.pilot.press(*"new_line", "enter")
+        place.write("new_line\n")
         await place.app.run_action("compare")
         await place.until(lambda: "your text" in place.app.export_screenshot().replace("&#160;", " "))
 
@@ -317,7 +321,7 @@ async def test_nothing_left_open(tmp_path: Path) -> None:
     for _ in range(3):
         async with stage(tmp_path) as place:
             await place.pilot.press("x", "ctrl+s")
-            await place.until(lambda: len(place.runner.given) == 2)  # noqa: B023
+            await place.until(lambda: len(place.runner.given) == 2)
 
     assert len(os.listdir("/proc/self/fd")) <= before + 1
     assert threading.active_count() <= threads + 1

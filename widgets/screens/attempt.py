@@ -20,16 +20,16 @@ class AttemptScreen(ModalScreen[str]):
     """Ends with ``restore``, ``copy`` or an empty string."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape,q", "dismiss('')", "Back", id="attempt_back"),
-        Binding("r", "dismiss('restore')", "Restore", id="attempt_restore"),
-        Binding("y", "dismiss('copy')", "Copy", id="attempt_copy"),
-        Binding("d", "switch", "Diff or source", id="attempt_switch"),
-        Binding("down,j", "scroll(1)", "Down", id="attempt_down"),
-        Binding("up,k", "scroll(-1)", "Up", id="attempt_up"),
-        Binding("pagedown,space,ctrl+d", "scroll(15)", "Page down", id="attempt_page_down"),
-        Binding("pageup,ctrl+u", "scroll(-15)", "Page up", id="attempt_page_up"),
-        Binding("g", "scroll(-1000000)", "Top", id="attempt_top"),
-        Binding("G", "scroll(1000000)", "End", id="attempt_end"),
+        Binding("escape,q", "dismiss('')", "Back", id="attempt.back"),
+        Binding("r", "dismiss('restore')", "Restore", id="attempt.restore"),
+        Binding("y", "dismiss('copy')", "Copy", id="attempt.copy"),
+        Binding("d", "switch", "Diff or source", id="attempt.switch"),
+        Binding("down,j", "scroll(1)", "Down", id="attempt.down"),
+        Binding("up,k", "scroll(-1)", "Up", id="attempt.up"),
+        Binding("pagedown,space,ctrl+d", "scroll(15)", "Page down", id="attempt.page_down"),
+        Binding("pageup,ctrl+u", "scroll(-15)", "Page up", id="attempt.page_up"),
+        Binding("g", "scroll(-1000000)", "Top", id="attempt.top"),
+        Binding("G", "scroll(1000000)", "End", id="attempt.end"),
     ]
 
     def __init__(self, attempt: Attempt, source: str, present: str) -> None:

@@ -18,7 +18,7 @@ from widgets.frame import PLACES
 class GoScreen(ModalScreen[str]):
     """Ends with the pane's name, or with an empty string."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,q,ctrl+o", "dismiss('')", "Back", id="go_back")]
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,q,ctrl+o", "dismiss('')", "Back", id="go.back")]
 
     def compose(self) -> ComposeResult:
         """The panes and their digits."""

@@ -19,11 +19,11 @@ class HelpScreen(ModalScreen[None]):
     """A page of Markdown; any of escape, q, f1 and f10 closes it."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape,q,f1,f10", "dismiss", "Close", id="help_close"),
-        Binding("down,j", "scroll(1)", "Down", id="help_down"),
-        Binding("up,k", "scroll(-1)", "Up", id="help_up"),
-        Binding("pagedown,space,ctrl+d", "scroll(10)", "Page down", id="help_page_down"),
-        Binding("pageup,ctrl+u", "scroll(-10)", "Page up", id="help_page_up"),
+        Binding("escape,q,f1,f10", "dismiss", "Close", id="help.close"),
+        Binding("down,j", "scroll(1)", "Down", id="help.down"),
+        Binding("up,k", "scroll(-1)", "Up", id="help.up"),
+        Binding("pagedown,space,ctrl+d", "scroll(10)", "Page down", id="help.page_down"),
+        Binding("pageup,ctrl+u", "scroll(-10)", "Page up", id="help.page_up"),
     ]
 
     def __init__(self, title: str, text: str, rows: list[KeyRow]) -> None:

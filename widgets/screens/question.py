@@ -38,9 +38,9 @@ class Question(ModalScreen[str]):
     """Ends with the id of the answer given; escape gives the last one, which must be the harmless one."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape", "harmless", "Back", id="question_back"),
-        Binding("down,j", "scroll(1)", "Down", id="question_down", show=False),
-        Binding("up,k", "scroll(-1)", "Up", id="question_up", show=False),
+        Binding("escape", "harmless", "Back", id="question.back"),
+        Binding("down,j", "scroll(1)", "Down", id="question.down", show=False),
+        Binding("up,k", "scroll(-1)", "Up", id="question.up", show=False),
     ]
 
     def __init__(self, title: str, text: str, answers: list[Answer], difference: Difference | None = None) -> None:

@@ -147,10 +147,9 @@ class RunControl:
         from sessions.store import Store
 
         path = self._settings.sessions.path
-        store = await asyncio.to_thread(
+        return await asyncio.to_thread(
             Store.open, Path(path).expanduser() if path else None, self._settings.sessions.keep
         )
-        return store
 
     def _keep_records(self, store: Any) -> None:
         from sessions.recorder import Recorder

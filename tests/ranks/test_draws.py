@@ -1,0 +1,316 @@
+"""Inputs from the secret seed: the same for the same question, different for any other, and of the declared form."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pytest
+import torch
+
+from problems.binding import bind, judge_job
+from problems.loader import catalogue, load_problem
+from workbench.ranks.arguments import Arguments
+from workbench.ranks.draws import InputSource
+
+SEED, OTHER_SEED = "0123456789abcdef" * 2, "f" * 32
+PLAIN: dict[str, Any] = {
+    **{"kind": "normal", "formula": "", "low": "0", "high": "", "scale": "1"},
+    **{"shared": False, "only_rank": None, "value": None},
+}
+
+
+def draw(**changes: Any) -> dict[str, Any]:
+    return {**PLAIN, **changes}
+
+
+def argument(judged: dict[str, Any] | None = None, **changes: Any) -> dict[str, Any]:
+    """One argument of a job: by default a normal float32 tensor of 1000 elements."""
+    return {
+        **{"name": "x", "kind": "tensor", "shape": [10, 100], "dtype": "float32", "draw": draw()},
+        **{"judged": judged, "canary": 0.1, "mutates": "none", "scaled": False, "value": None},
+        **changes,
+    }
+
+
+def source(*arguments: dict[str, Any], rank: int = 0, seed: str = SEED) -> InputSource:
+    symbols = {"P": 4, "M": 10, "N": 100, "itemsize": 4}
+    return InputSource({"inputs": list(arguments), "symbols": symbols}, seed, rank)
+
+
+def one(
+    spec: dict[str, Any],
+    rank: int = 0,
+    number: int = 1,
+    trial: int = 0,
+    stock: bool = False,
+    scale: float = 1.0,
+    seed: str = SEED,
+) -> Any:
+    """The only argument of a job with this argument alone."""
+    return source(spec, rank=rank, seed=seed).draw(number, trial, stock, scale)[0]
+
+
+def test_the_same_question_has_the_same_answer() -> None:
+    """Judges that never talk to each other draw the same values for the same seed, draw and argument."""
+    assert torch.equal(one(argument()), one(argument()))
+    first, second = (source(argument()).deltas(3, 7)[0] for _ in range(2))
+    assert torch.equal(first.indices, second.indices)
+    assert torch.equal(first.values, second.values)
+
+
+@pytest.mark.parametrize("change", [{"number": 2}, {"rank": 1}, {"seed": OTHER_SEED}], ids=str)
+def test_draws_differ(change: dict[str, Any]) -> None:
+    """Another draw number, rank or seed has other values everywhere but by chance."""
+    same = one(argument()) == one(argument(), **change)
+    assert same.float().mean() < 0.01
+
+
+def test_arguments_of_one_call_differ() -> None:
+    """Two arguments of one form do not get the same values."""
+    first, second = source(argument(), argument()).draw(1, 0, False, 1.0)
+    assert not torch.equal(first, second)
+
+
+@pytest.mark.parametrize("kind", ["normal", "uniform", "randint"])
+def test_shared_values_are_the_same_on_all_ranks(kind: str) -> None:
+    """A shared input is one tensor for all ranks, before timed calls too; an input of its own differs."""
+    for shared in (True, False):
+        spec = argument(draw(kind=kind, high="1000", shared=shared))
+        values = [one(spec, rank=rank) for rank in range(3)]
+        deltas = [source(spec, rank=rank).deltas(1, 5)[0] for rank in range(3)]
+        for other in (1, 2):
+            assert torch.equal(values[0], values[other]) == shared
+            assert torch.equal(deltas[0].indices, deltas[other].indices) == shared
+    assert torch.equal(one(argument(draw(kind=kind, high="1000"))), one(argument(draw(kind=kind, high="1000"))))
+
+
+def test_distributions_are_the_declared_ones() -> None:
+    """Normal values have mean 0 and spread 1, uniform ones lie in [0, 1), integers from low up to high - 1."""
+    size = {"shape": [100_000]}
+    normal = one(argument(draw(), **size))
+    assert abs(float(normal.mean())) < 0.02
+    assert abs(float(normal.std()) - 1) < 0.02
+    uniform = one(argument(draw(kind="uniform"), **size))
+    assert 0 <= float(uniform.min()) < float(uniform.max()) < 1
+    integers = one(argument(draw(kind="randint", low="-P", high="P"), dtype="int64", **size))
+    assert integers.unique().tolist() == list(range(-4, 4))
+
+
+def test_scale_may_depend_on_the_index() -> None:
+    """The factor of a draw is a formula; with ``i`` in it, each element has its own, in timed calls too."""
+    spec = argument(draw(kind="uniform", scale="i // 100"), canary=0.5)
+    values = one(spec)
+    base = one(argument(draw(kind="uniform")))
+    assert torch.allclose(values, base * torch.arange(10.0).unsqueeze(1))
+    (delta,) = source(spec).deltas(1, 0)
+    assert torch.all(delta.values <= delta.indices // 100)
+    assert torch.all(delta.values[delta.indices >= 100] > 0)
+
+
+def test_input_scale_reaches_scaled_inputs_of_judged_trials() -> None:
+    """A trial's scale multiplies inputs that allow it, and never the published values."""
+    for scaled, stock, factor in ((True, False, 1e3), (False, False, 1.0), (True, True, 1.0)):
+        spec = argument(draw(), scaled=scaled)
+        assert torch.allclose(one(spec, scale=1e3, stock=stock), one(spec, stock=stock) * factor)
+
+
+def test_published_values_are_used_for_stock_trials_only() -> None:
+    """The published distribution and the judged one are told apart; without a judged one the published serves both."""
+    spec = argument(draw(kind="zeros"), draw=draw(kind="formula", formula="rank + 1"))
+    assert torch.equal(one(spec, rank=2, stock=True), torch.full((10, 100), 3.0))
+    assert torch.equal(one(spec, rank=2), torch.zeros(10, 100))
+    assert torch.equal(one({**spec, "judged": None}, rank=2), torch.full((10, 100), 3.0))
+
+
+def test_only_rank_leaves_zeros_elsewhere() -> None:
+    """An input of one rank is zero on the others and stays so before timed calls."""
+    spec = argument(draw(only_rank=1))
+    assert not torch.any(one(spec, rank=0))
+    assert torch.all(one(spec, rank=1) != 0)
+    assert source(spec, rank=0).deltas(1, 1) == []
+    assert len(source(spec, rank=1).deltas(1, 1)) == 1
+
+
+def test_formulas_see_index_rank_and_trial() -> None:
+    """A formula draw knows the flat index, the rank, the trial and the problem's symbols."""
+    spec = argument(draw(kind="formula", formula="1000 * rank + 100 * trial + i % P"), dtype="int64", shape=[2, 3])
+    assert one(spec, rank=3, trial=2).tolist() == [[3200, 3201, 3202], [3203, 3200, 3201]]
+
+
+def test_nonce_is_one_secret_number_for_all_ranks() -> None:
+    """The nonce of a draw is the same on all ranks and arguments, and another for each draw, timed call and seed."""
+    spec = argument(draw(kind="formula", formula="nonce"), dtype="int64", shape=[1], canary=1)
+
+    def nonces(number: int, seed: str = SEED) -> set[int]:
+        return {
+            int(value)
+            for rank in range(4)
+            for value in source(spec, spec, rank=rank, seed=seed).draw(number, 0, False, 1.0)
+        }
+
+    def timed(call: int) -> set[int]:
+        return {int(source(spec, rank=rank).deltas(1, call)[0].values) for rank in range(4)}
+
+    every = [nonces(1), nonces(2), nonces(1, OTHER_SEED), timed(0), timed(1)]
+    assert all(len(found) == 1 for found in every)
+    assert len(set().union(*every)) == len(every)
+
+
+def test_plain_arguments_are_passed_as_they_are() -> None:
+    """A literal arrives unchanged, as a copy that a candidate may not spoil; a formula gives a number."""
+    spec = argument(kind="list", draw=draw(kind="value", value=[10, 5]))
+    first = one(spec)
+    first.append(7)
+    assert one(spec) == [10, 5]
+    assert one(argument(kind="none", draw=draw(kind="value"))) is None
+    assert one(argument(kind="int", draw=draw(kind="formula", formula="1 + trial % 7")), trial=9) == 3
+
+
+@pytest.mark.parametrize(("canary", "most"), [(0.1, 100), (0.0001, 16), (0.5, 500)])
+def test_canaries_are_a_share_of_the_elements(canary: float, most: int) -> None:
+    """Before a timed call a random share of the elements changes, at least a handful, each at most once."""
+    (delta,) = source(argument(canary=canary)).deltas(1, 1)
+    assert 0.7 * most <= len(delta.indices) <= most
+    assert len(delta.indices.unique()) == len(delta.indices)
+    assert 0 <= int(delta.indices.min()) <= int(delta.indices.max()) < 1000
+    assert delta.values.shape == delta.indices.shape
+    assert delta.values.dtype == torch.float32
+
+
+def test_canaries_move_from_call_to_call() -> None:
+    """Each timed call of each draw changes other elements to other values."""
+    calls = [source(argument()).deltas(*at)[0] for at in ((1, 1), (1, 2), (2, 1))]
+    for before, after in zip(calls, calls[1:]):
+        assert not torch.equal(before.indices, after.indices)
+        assert not torch.equal(before.values[:50], after.values[:50])
+
+
+def test_small_tensors_change_as_a_whole_or_in_part() -> None:
+    """A tensor with fewer elements than the least number of canaries never gets an index outside it."""
+    (delta,) = source(argument(shape=[3], canary=0.1)).deltas(1, 1)
+    assert set(delta.indices.tolist()) <= {0, 1, 2}
+    assert source(argument(shape=[0])).deltas(1, 1) == []
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        argument(canary=0),
+        argument(draw(kind="zeros")),
+        argument(kind="int", draw=draw(kind="formula", formula="trial")),
+        argument(kind="none", draw=draw(kind="value")),
+    ],
+    ids=["no canary", "zeros", "number", "none"],
+)
+def test_some_arguments_never_change(spec: dict[str, Any]) -> None:
+    """Constant tensors and plain arguments are left alone between timed calls."""
+    assert source(spec).deltas(1, 1) == []
+
+
+def test_whole_rewrites_follow_the_formula() -> None:
+    """With a canary share of 1, a timed call's tensor is the formula's value for that call's nonce, everywhere."""
+    spec = argument(draw(kind="formula", formula="(i + nonce) % 1000"), dtype="int64", canary=1)
+    (delta,) = source(spec).deltas(1, 4)
+    assert torch.equal(delta.indices, torch.arange(1000))
+    assert delta.values.sort().values.tolist() == list(range(1000))
+    start = int(delta.values[0])
+    assert torch.equal(delta.values, (torch.arange(1000) + start) % 1000)
+
+
+def test_partial_rewrites_of_formulas_use_their_own_index() -> None:
+    """A changed element of a formula gets the value of its own place."""
+    spec = argument(draw(kind="formula", formula="i"), dtype="int64", canary=0.1)
+    (delta,) = source(spec).deltas(1, 4)
+    assert torch.equal(delta.values, delta.indices)
+
+
+def test_the_same_calls_are_checked_on_all_ranks() -> None:
+    """About one timed call in ten is compared, the same ones on every rank, not foreseeable without the seed."""
+    picks = [[source(rank=rank).checked(1, call) for call in range(1000)] for rank in range(2)]
+    assert picks[0] == picks[1]
+    assert 60 < sum(picks[0]) < 140
+    others = [source(seed=OTHER_SEED).checked(1, call) for call in range(1000)]
+    assert others != picks[0]
+
+
+def test_arguments_take_the_changes_and_nothing_else() -> None:
+    """Writing a call's changes into the arguments changes those elements only."""
+    spec = argument()
+    inputs = source(spec)
+    (base,) = inputs.draw(1, 0, False, 1.0)
+    given = Arguments([base], [], torch.device("cpu"))
+    (delta,) = inputs.deltas(1, 1)
+    given.refresh([delta])
+    expected = base.reshape(-1).clone()
+    expected[delta.indices] = delta.values
+    assert torch.equal(given.values[0], expected.reshape(10, 100))
+    assert not torch.equal(given.values[0], base)
+
+
+def test_mutable_arguments_are_restored_before_every_call() -> None:
+    """What a call did to an argument that it may overwrite is undone, and changes between calls stay."""
+    inputs = source(argument(mutates="may"))
+    (base,) = inputs.draw(1, 0, False, 1.0)
+    given = Arguments([base], [0], torch.device("cpu"))
+    expected = base.reshape(-1).clone()
+    for call in range(3):
+        (delta,) = inputs.deltas(1, call)
+        given.refresh([delta])
+        expected[delta.indices] = delta.values
+        assert torch.equal(given.values[0].reshape(-1), expected)
+        given.values[0].zero_()
+
+
+def test_results_in_an_arguments_memory_are_found() -> None:
+    """A result that is a view of an argument is named; a copy, and tensors without elements, are not."""
+    given = Arguments([torch.ones(4), 3, torch.ones(2, 2), torch.ones(0)], [], torch.device("cpu"))
+    first, _, second, empty = given.values
+    assert given.overlaps(second[1:]) == [2]
+    assert given.overlaps((torch.ones(4), {"a": [first.view(2, 2).T]})) == [0]
+    assert given.overlaps((first.clone(), torch.ones(0), empty, None, 3)) == []
+
+
+PROBLEMS = [load_problem(entry.folder) for entry in catalogue()]
+
+
+@pytest.mark.parametrize("world", [1, 2, 4])
+@pytest.mark.parametrize("problem", PROBLEMS, ids=lambda problem: problem.stem)
+def test_jobs_of_all_problems_draw_what_they_declare(problem: Any, world: int) -> None:
+    """Every problem's inputs can be drawn on every rank at every scale, with the declared shapes and dtypes, finite."""
+    for dtype in problem.dtypes:
+        binding = bind(problem, "smoke", world, dtype)
+        for rank in range(world):
+            job = judge_job(binding, rank)
+            inputs = InputSource(job, SEED, rank)
+            for trial, (stock, scale) in enumerate([(True, 1.0), *((False, scale) for scale in job["scales"])]):
+                drawn = inputs.draw(trial, trial, stock, scale)
+                assert len(drawn) == len(problem.arguments)
+                for spec, value in zip(job["inputs"], drawn):
+                    check_value(spec, value)
+            for delta in inputs.deltas(1, 1):
+                check_delta(job["inputs"][delta.argument], delta.indices, delta.values)
+
+
+def check_value(spec: dict[str, Any], value: Any) -> None:
+    if spec["kind"] != "tensor":
+        assert not isinstance(value, torch.Tensor)
+        return
+    assert list(value.shape) == spec["shape"]
+    assert value.dtype == getattr(torch, spec["dtype"])
+    assert value.is_contiguous()
+    assert bool(value.isfinite().all())
+
+
+def check_delta(spec: dict[str, Any], indices: torch.Tensor, values: torch.Tensor) -> None:
+    assert indices.dtype == torch.int64
+    assert int(indices.max()) < math.prod(spec["shape"])
+    assert values.dtype == getattr(torch, spec["dtype"])
+
+
+@pytest.mark.parametrize("problem", PROBLEMS, ids=lambda problem: problem.stem)
+def test_every_timed_call_of_every_problem_has_new_inputs(problem: Any) -> None:
+    """On some rank at least one argument changes from call to call, so that an old result shows."""
+    jobs = [judge_job(bind(problem, "smoke", 2, problem.dtypes[0]), rank) for rank in range(2)]
+    changes = [InputSource(job, SEED, rank).deltas(1, call) for rank, job in enumerate(jobs) for call in range(3)]
+    assert all(changes[:3]) or all(changes[3:])
