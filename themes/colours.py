@@ -16,7 +16,6 @@ DARK = Theme(
     background="#10141a",
     surface="#10141a",
     panel="#1b222c",
-    boost="#262f3b",
     dark=True,
     variables={"border-blurred": "#364150", "footer-key-foreground": "#6cb0f5", "block-cursor-text-style": "none"},
 )
@@ -32,7 +31,6 @@ LIGHT = Theme(
     background="#fbfbf9",
     surface="#fbfbf9",
     panel="#eceef0",
-    boost="#dfe3e7",
     dark=False,
     variables={"border-blurred": "#b6bec7", "footer-key-foreground": "#0b5cad", "block-cursor-text-style": "none"},
 )

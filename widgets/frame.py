@@ -53,8 +53,8 @@ class TabbedRegion(Vertical):
         """The first pane only."""
         yield self._make(self.active)
 
-    def on_mount(self) -> None:
-        """Show the tabs in the frame."""
+    def on_resize(self) -> None:
+        """Fit the tabs' names to the width."""
         self._show_tabs()
 
     def _make(self, name: str) -> Widget:
@@ -94,8 +94,7 @@ class TabbedRegion(Vertical):
 
     def _show_tabs(self) -> None:
         places = [PLACE[name] for name in self._makers]
-        labels = [(one, f"{one.digit} {one.title}{self._badges.get(one.name, '')}") for one in places]
-        self.border_title = tabs(labels, self.active)
+        self.border_title = _fitting(places, self.active, self.size.width - 3, self._badges)
 
 
 class PaneStrip(Static):
@@ -104,14 +103,15 @@ class PaneStrip(Static):
     def show(self, active: str, without: set[str], width: int) -> None:
         """Mark the pane that is shown; leave those in ``without`` out."""
         places = [place for place in PLACES if place.name not in without]
-        self.update(_fitting(places, active, width))
+        self.update(_fitting(places, active, width, {}))
 
 
-def _fitting(places: list[Place], active: str, width: int) -> Content:
+def _fitting(places: list[Place], active: str, width: int, badges: Mapping[str, str]) -> Content:
     """The longest names that fit, else the shortest."""
     strip = Content()
     for gap, title in ((" ", "title"), (" ", "short"), ("", "short"), ("", "shortest")):
-        strip = tabs([(place, f"{place.digit}{gap}{getattr(place, title)}") for place in places], active)
+        words = [f"{place.digit}{gap}{getattr(place, title)}{badges.get(place.name, '')}" for place in places]
+        strip = tabs(list(zip(places, words, strict=True)), active)
         if strip.cell_length <= width:
             break
     return strip

@@ -104,7 +104,7 @@ def _devices(gloo: bool, gpus: int) -> Iterator[Finding]:
     if not gloo:
         yield _problem("gloo", "not in this torch", "CPU ranks cannot talk to each other; install another torch build")
     if gpus:
-        yield _note("gpus", str(gpus), "seen by torch; ranks run on the CPU, with gloo")
+        yield _ok("gpus", str(gpus), "seen by torch; with --device auto each rank takes one, with NCCL")
 
 
 def _machine(settings: Settings, cwd: Path) -> Iterator[Finding]:

@@ -82,6 +82,8 @@ def _stat_writable(target: Path) -> os.stat_result | None:
         return None
     if stat.S_ISDIR(previous.st_mode):
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+    if os.statvfs(target).f_flag & os.ST_RDONLY:
+        raise OSError(errno.EROFS, os.strerror(errno.EROFS))
     if not os.access(target, os.W_OK):
         raise UsageError(f"cannot save {target}: the file is read-only; make it writable (chmod u+w) or save elsewhere")
     return previous

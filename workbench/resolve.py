@@ -10,8 +10,9 @@ from problems.loader import find_problem
 from problems.model import Problem
 from problems.starter import starter_text, working_file
 from workbench.config import Settings
+from workbench.devices import choose_device
 from workbench.errors import UsageError
-from workbench.target import Target, choose_device
+from workbench.target import Target
 
 MOST_CPU_RANKS = 8
 
@@ -26,7 +27,7 @@ def resolve_target(
     """
     problem = find_problem(name, settings.problems.paths)
     usual = working_file(problem, settings.run.backend, Path.cwd() if root is None else root)
-    device = choose_device(settings.ranks.device)
+    device = choose_device(settings.ranks.device, settings.ranks.world, settings.ranks.python)
     if device == "cpu" and settings.ranks.world > MOST_CPU_RANKS:
         raise UsageError(f"{settings.ranks.world} ranks are too many for CPU ranks: give --ranks 1 to {MOST_CPU_RANKS}")
     binding = bind(problem, settings.run.size, settings.ranks.world, _dtype(problem, settings, any_dtype))

@@ -6,9 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from problems.model import Binding, Problem
-from workbench.errors import UsageError
 
-DEVICES = ("cpu",)
+DEVICES = ("cpu", "cuda")
 """Devices that ranks can run on."""
 
 
@@ -38,12 +37,3 @@ class Source:
     text: str
     digest: str
     """Hex SHA-256 of the bytes."""
-
-
-def choose_device(wanted: str) -> str:
-    """The device of the ranks for a setting of ``auto`` or a device's name; UsageError if ranks cannot run there."""
-    if wanted == "auto":
-        return DEVICES[0]
-    if wanted not in DEVICES:
-        raise UsageError(f"ranks cannot run on {wanted}: use --device {DEVICES[0]}")
-    return wanted

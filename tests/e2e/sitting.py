@@ -33,8 +33,7 @@ KEYS = {
     "escape": "\x1b",
     "enter": "\r",
     "down": "\x1b[B",
-    "start of text": "\x1b[1;5H",
-    "end of text": "\x1b[1;5F",
+    "line": "\x07",
 }
 """What a terminal sends for each key."""
 _ATTEMPT = re.compile(r"#(\d+) +\d\d:\d\d:\d\d +\S (\S+)")
@@ -113,6 +112,15 @@ class Sitting(Terminal):
         """Press keys by name; anything else is typed."""
         for key in keys:
             self.type(KEYS.get(key, key))
+
+    def type_at_top(self, text: str) -> None:
+        """Put a line of text before the editor's first one."""
+        self.press("line")
+        self.until("line ")
+        self.press("1", "enter")
+        self.until(" 1:1 ─╯")
+        self.press(text, "enter")
+        self.sees("4 1_allreduce_pytorch.py · not saved", text)
 
     def go(self, digit: str, condition: Callable[[], object] | str = "") -> None:
         """Go to a pane by its digit, and wait until the screen shows a text or a condition holds."""

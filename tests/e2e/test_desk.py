@@ -20,8 +20,7 @@ def test_edit_and_save_in_the_pane(sitting: Sitting) -> None:
     """What is typed is marked as not saved; one key writes the file and judges it."""
     assert sitting.judge(candidates.good("before")) == "ok"
     number = sitting.latest
-    sitting.press("start of text", "# typed here", "enter")
-    sitting.until("not saved")
+    sitting.type_at_top("# typed here")
     sitting.press("save")
 
     assert sitting.verdict(number + 1) == "ok"
@@ -41,8 +40,7 @@ def test_run_again(sitting: Sitting) -> None:
 def test_save_elsewhere_while_the_pane_holds_text(sitting: Sitting, key: str, kept: str) -> None:
     """A save from elsewhere runs, and a question decides which text stays in the pane; none is lost unasked."""
     assert sitting.judge(candidates.good(f"before {key}")) == "ok"
-    sitting.press("start of text", "# mine", "enter")
-    sitting.until("not saved")
+    sitting.type_at_top("# mine")
     number = sitting.latest
     sitting.save(candidates.good(f"from the other editor {key}"))
     sitting.sees("The file changed on disk", "holds text that is not saved", "# mine", "from the other editor")
@@ -148,8 +146,7 @@ def test_full_disk(start: Start, disk: Path) -> None:
     with open(filler, "wb", buffering=0) as file, pytest.raises(OSError, match="No space"):
         while True:
             file.write(b"0" * 4096)
-    sitting.press("start of text", "# typed on a full disk", "enter")
-    sitting.until("not saved")
+    sitting.type_at_top("# typed on a full disk")
     sitting.press("save")
     sitting.told("the disk is full")
     assert sitting.path.read_text() == before
@@ -167,8 +164,7 @@ def test_read_only_disk(start: Start, disk: Path) -> None:
     sitting = start(disk).ready()
     before = sitting.path.read_text()
     assert _mount("-o", "remount,ro", str(disk / "work")).returncode == 0
-    sitting.press("start of text", "# typed in vain", "enter")
-    sitting.until("not saved")
+    sitting.type_at_top("# typed in vain")
     sitting.press("save")
     sitting.told("read-only file system")
 
@@ -183,8 +179,7 @@ def test_file_that_cannot_be_written(sitting: Sitting) -> None:
     assert sitting.judge(candidates.good("not to be overwritten")) == "ok"
     number = sitting.latest
     sitting.path.chmod(0o444)
-    sitting.press("start of text", "# typed", "enter")
-    sitting.until("not saved")
+    sitting.type_at_top("# typed")
     sitting.press("save")
     sitting.told("the file is read-only; make it writable (chmod u+w)")
     assert sitting.path.read_text() == candidates.good("not to be overwritten")
@@ -201,8 +196,7 @@ def test_file_that_is_taken_away(sitting: Sitting) -> None:
     sitting.path.unlink()
     sitting.press("run")
     sitting.told("does not exist")
-    sitting.press("start of text", "# back", "enter")
-    sitting.until("not saved")
+    sitting.type_at_top("# back")
     sitting.press("save")
 
     assert sitting.verdict(number + 1) == "ok"

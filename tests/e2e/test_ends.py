@@ -73,8 +73,7 @@ def test_quit_at_rest(start: Start) -> None:
 def test_text_after_kill_9(start: Start) -> None:
     """Text that was not saved when the program was killed is offered at the next start; the history is there too."""
     killed = start().ready()
-    killed.press("start of text", "# precious", "enter")
-    killed.until("not saved")
+    killed.type_at_top("# precious")
     killed.wait(lambda: list(killed.folder.glob("state/recovery/*.json")))
     kill(killed.process.pid)
     killed.process.wait()
@@ -106,8 +105,7 @@ def test_zygote_killed_at_rest(sitting: Sitting) -> None:
 
 def test_zygote_killed_in_the_middle_of_a_run(sitting: Sitting) -> None:
     """The same in the middle of a run: its ranks end, it is tried once more, and the next save is judged."""
-    number = sitting.run_until(candidates.hangs_with_sleepers("86391.5"), "stands at")
-    sitting.wait(lambda: len(with_argument("86391.5")) == 2)
+    number = sitting.run_until(candidates.HANGS_ON_1, "stands at")
     sitting.look()
     kill(zygote_of(sitting.process.pid))
     sitting.told("ranks are started anew")
@@ -116,7 +114,6 @@ def test_zygote_killed_in_the_middle_of_a_run(sitting: Sitting) -> None:
 
     assert sitting.verdict(number) == "superseded"
     assert sitting.verdict(number + 1) == "ok"
-    sitting.wait(lambda: not with_argument("86391.5"))
 
 
 def test_waiting_ranks_killed(sitting: Sitting) -> None:

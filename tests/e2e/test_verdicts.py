@@ -130,7 +130,7 @@ def test_screen_answers_during_a_run(sitting: Sitting) -> None:
     sitting.until(lambda: not sitting.pane("Help"))
     sitting.go("1", "Arguments")
     sitting.go("4")
-    sitting.press("start of text", "# typed meanwhile", "enter")
+    sitting.type_at_top("# typed meanwhile")
     sitting.sees(EDITOR, "# typed meanwhile")
     sitting.sees(VERDICT, f"#{number} running")
     sitting.press("save")

@@ -13,7 +13,7 @@ from textual.screen import ModalScreen
 from textual.widgets import Static
 
 from sessions.model import Attempt
-from widgets.screens.question import Difference, diff_view
+from widgets.screens.question import Difference, diff_view, legend
 
 
 class AttemptScreen(ModalScreen[str]):
@@ -67,7 +67,8 @@ class AttemptScreen(ModalScreen[str]):
             await body.mount(Static("The same text as in the editor now.", id="attempt-same"))
         elif self._diff:
             name = f"attempt #{self._attempt.number}"
-            await body.mount(diff_view(Difference(self._source, self._present, name, "the editor now")))
+            difference = Difference(self._source, self._present, name, "the editor now")
+            await body.mount(Static(legend(difference)), diff_view(difference))
         else:
             await body.mount(Static(_coloured(self._source), id="attempt-source"))
 

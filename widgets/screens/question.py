@@ -56,6 +56,7 @@ class Question(ModalScreen[str]):
             box.border_title = Content(self._title)
             yield Static(Content(self._text), id="question-text")
             if self._difference is not None:
+                yield Static(legend(self._difference), id="question-legend")
                 with VerticalScroll(classes="body", id="question-diff"):
                     yield diff_view(self._difference)
             yield Static(self._choices(), classes="choices")
@@ -89,6 +90,12 @@ class Question(ModalScreen[str]):
         """Scroll the diff."""
         for scroll in self.query("#question-diff"):
             scroll.scroll_relative(y=3 * step, animate=False)
+
+
+def legend(difference: Difference) -> Content:
+    """Which side of a diff is which."""
+    before, after = f"- {difference.before_name}", f"+ {difference.after_name}"
+    return Content.assemble((before, "$text-error"), "   ", (after, "$text-success"))
 
 
 def diff_view(difference: Difference) -> Widget:

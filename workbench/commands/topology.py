@@ -7,8 +7,8 @@ import shutil
 import sys
 
 from workbench.commands.arguments import add_flags, add_json, flag_values
+from workbench.devices import choose_device
 from workbench.settings import load_settings
-from workbench.target import choose_device
 from workbench.topology.detect import detect
 from workbench.topology.draw import draw
 from workbench.topology.model import to_json
@@ -25,7 +25,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Print the topology of the ranks on this machine."""
     settings = load_settings(flag_values(arguments))
-    topology = detect(settings.ranks.world, choose_device(settings.ranks.device))
+    topology = detect(
+        settings.ranks.world, choose_device(settings.ranks.device, settings.ranks.world, settings.ranks.python)
+    )
     if arguments.json:
         print(to_json(topology))
         return 0

@@ -63,7 +63,7 @@ def _best(answers: list[Message], target: Target) -> Peak:
         slowest = [max(calls) for calls in zip(*(answer["peak"][op] for answer in answers))]
         rates[op] = busbw(op, size, min(slowest) / 1e9, target.world)
     op = max(rates, key=rates.__getitem__)
-    name = {"cpu": "gloo"}.get(target.device, "NCCL")
+    name = {"cpu": "gloo", "cuda": "NCCL"}[target.device]
     where = " (CPU)" if target.device == "cpu" else ""
     return Peak(
         gbps=rates[op],

@@ -51,7 +51,7 @@ class CandidateRank:
         self._inbox = inbox
         self._outbox = outbox
         self._device = make_device(place.device)
-        self._arguments = Arguments((), (), self._device.tensor_device)
+        self._arguments = Arguments((), (), torch.device("cpu"))
         self._result: Any = None
         self._path = ""
 
@@ -119,8 +119,8 @@ class CandidateRank:
         return reply
 
     def _peak(self, _message: Message) -> Message:
-        world = self._place.world
-        return {"peak": measure_peak(self._timer, world, self._device.tensor_device), "bytes": peak_bytes(world)}
+        world, device = self._place.world, self._device.tensor_device
+        return {"peak": measure_peak(self._timer, world, device), "bytes": peak_bytes(world, device)}
 
     def _trial(self, message: Message) -> Message:
         reply = self._call(message)

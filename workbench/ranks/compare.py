@@ -102,7 +102,7 @@ def compare(expected: Any, got: Any, rule: Rule, name: str = "out") -> Differenc
 
 
 def _tensor_mismatch(expected: Message, got: Message, name: str) -> Mismatch | None:
-    for key, kind in (("dtype", "form"), ("shape", "shape")):
+    for key, kind in (("device", "form"), ("dtype", "form"), ("shape", "shape")):
         if expected[key] != got.get(key):
             return Mismatch(f"{name} has {key} {got.get(key)}, the reference {expected[key]}", kind)
     return None

@@ -9,13 +9,13 @@ import torch.distributed as dist
 
 from workbench.ranks.timing import Timer
 
-_BYTES = 8 << 20
+_BYTES = {"cpu": 8 << 20, "cuda": 256 << 20}
 _CALLS = 9
 
 
 def measure_peak(timer: Timer, world: int, device: torch.device) -> dict[str, list[int]]:
     """ns of this rank's calls by collective, S = ``peak_bytes`` of float32: {op: [ns, ...]}."""
-    count = _BYTES // 4 // world * world
+    count = peak_bytes(world, device) // 4
     full, part = torch.ones(count, device=device), torch.ones(count // world, device=device)
     spare = torch.empty_like(full)
     calls: dict[str, Callable[[], object]] = {
@@ -26,6 +26,6 @@ def measure_peak(timer: Timer, world: int, device: torch.device) -> dict[str, li
     return {op: [timer.call(call, ())[2] for _ in range(_CALLS)] for op, call in calls.items()}
 
 
-def peak_bytes(world: int) -> int:
+def peak_bytes(world: int, device: torch.device) -> int:
     """S in bytes of every call of ``measure_peak``."""
-    return _BYTES // 4 // world * world * 4
+    return _BYTES[device.type] // 4 // world * world * 4

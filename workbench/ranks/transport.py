@@ -67,7 +67,8 @@ class Packer:
         nbytes = value.numel() * value.element_size()
         self.end = offset + nbytes
         self._tensors.append((offset, value))
-        return {"t": "tensor", "dtype": _dtype_name(value.dtype), "shape": list(value.shape), "at": offset}
+        form = {"dtype": _dtype_name(value.dtype), "shape": list(value.shape), "device": value.device.type}
+        return {"t": "tensor", **form, "at": offset}
 
     def copy_into(self, region: Region) -> None:
         """Copy all tensors to their places."""

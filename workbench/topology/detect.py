@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from pathlib import Path
 
-from workbench.errors import UsageError
 from workbench.judge.bandwidth import Peak, find_peak
+from workbench.topology.gpus import detect_gpus
 from workbench.topology.host import Host, Node, find_host
 from workbench.topology.model import Device, Group, Link, Topology
 
@@ -17,10 +17,10 @@ def detect(world: int, device: str, peak: Peak | None = None, root: Path = Path(
     """The topology of ``world`` ranks on this machine.
 
     ``peak`` is the measured rate of a rank's link; without it the newest cached one is taken. ``root`` holds ``proc``
-    and ``sys``. Raises ``UsageError`` for a device whose links cannot be found out.
+    and ``sys``. Raises ``UsageError`` for GPUs whose links cannot be found out.
     """
-    if device != "cpu":
-        raise UsageError(f"the links of {device} devices cannot be detected; choose --device cpu")
+    if device == "cuda":
+        return detect_gpus(world)
     host = find_host(root)
     peak = peak or find_peak(device, world)
     devices = tuple(_device(rank, world, host) for rank in range(world))

@@ -1,0 +1,142 @@
+"""Judge references and bad candidates on this machine's ranks and print what came of them, as one short table.
+
+    python benchmarks/judge_check.py --device cuda --ranks 2
+
+Every reference is judged as its own candidate (it must be ok, its interval should cover 1), then a few candidates that
+go wrong on purpose. Exit code 1 when a status is not the expected one.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import dataclasses
+import hashlib
+import platform
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from problems.binding import bind
+from problems.loader import catalogue, find_problem
+from problems.starter import starter_text
+from workbench.config import Settings
+from workbench.devices import choose_device
+from workbench.errors import ProblemError
+from workbench.events import Event, EventStream, FirstVerdict, Verdict
+from workbench.flow.engine import Engine
+from workbench.target import Source, Target
+
+_BAD = """\
+import os, time
+import torch, torch.distributed as dist
+def solution(tensor):
+    rank, out = dist.get_rank(), tensor.clone()
+    {before}
+    dist.all_reduce(out)
+    {after}
+    return out
+"""
+BAD = {
+    "zeros": ("wrong", _BAD.format(before="pass", after="out.zero_()")),
+    "wrong dtype": ("contract", _BAD.format(before="pass", after="out = out.double()")),
+    "on the CPU": ("contract", _BAD.format(before="pass", after="out = out.cpu()")),
+    "raises on rank 1": ("crash", _BAD.format(before="if rank == 1: raise ValueError('boom')", after="pass")),
+    "killed": ("crash", _BAD.format(before="if rank == 1: os.kill(os.getpid(), 9)", after="pass")),
+    "illegal index": ("crash", _BAD.format(before="out[torch.tensor([1 << 40], device=out.device)] = 0", after="pass")),
+    "deadlock": ("hang", _BAD.format(before="if rank == 1: return out", after="pass")),
+}
+ONLY_CUDA = ("on the CPU",)
+
+
+class Sitting:
+    """One engine on one problem."""
+
+    def __init__(self, number: str, options: argparse.Namespace) -> None:
+        problem = find_problem(number, [])
+        settings = Settings()
+        limits = dataclasses.replace(settings.limits, run=options.limit, stall=options.limit / 2)
+        self._settings = dataclasses.replace(settings, limits=limits)
+        binding = bind(problem, options.size, options.ranks, options.dtype)
+        path = Path("/candidate.py")
+        self.target = Target(problem=problem, binding=binding, backend="pytorch", device=options.device, path=path)
+        self._first = 0.0
+        self._stream = EventStream()
+        self._stream.subscribe(self._note)
+
+    def _note(self, event: Event) -> None:
+        if isinstance(event, FirstVerdict):
+            self._first = event.since_save_ms
+
+    async def judge(self, texts: list[str]) -> list[tuple[Verdict, float, float]]:
+        """Verdict, ms to the first verdict and seconds to the last, of each text; the first text also warms up."""
+        engine = Engine(self.target, self._settings, self._stream)
+        await engine.start()
+        found = []
+        for text in texts:
+            started = time.perf_counter()
+            digest = hashlib.sha256(text.encode()).hexdigest()
+            engine.submit(Source(path=self.target.path, text=text, digest=digest), "eval")
+            verdict = await engine.wait()
+            assert verdict is not None
+            found.append((verdict, self._first, time.perf_counter() - started))
+        await engine.close()
+        return found
+
+
+def _row(name: str, expected: str, verdict: Verdict, first_ms: float, seconds: float) -> str:
+    mark = " " if verdict.status == expected else "!"
+    cells = f"{mark} {name:34s} {verdict.status:9s} {first_ms:8.0f} {seconds:7.2f}"
+    if verdict.speedup is None or verdict.candidate_ms is None or verdict.bandwidth is None:
+        return f"{cells}  {verdict.reason[:70]}"
+    low, high = verdict.speedup.low, verdict.speedup.high
+    band = verdict.bandwidth
+    figure = f"{verdict.candidate_ms.median:8.4f} ms {verdict.speedup.median:5.2f}x [{low:.2f}, {high:.2f}]"
+    return f"{cells}  {figure} {band.gbps:8.3g} of {band.peak_gbps or 0:.4g} GB/s"
+
+
+def _rows(options: argparse.Namespace) -> Iterator[tuple[bool, str]]:
+    for entry in catalogue():
+        if options.problems and str(entry.number) not in options.problems:
+            continue
+        try:
+            sitting = Sitting(str(entry.number), options)
+        except ProblemError as error:
+            yield True, f"- {entry.stem}: {error}"
+            continue
+        text = starter_text(sitting.target.problem, "pytorch")
+        verdict, first, seconds = asyncio.run(sitting.judge([text, text]))[-1]
+        yield verdict.status == "ok", _row(entry.stem, "ok", verdict, first, seconds)
+    bad = {name: case for name, case in BAD.items() if options.device == "cuda" or name not in ONLY_CUDA}
+    found = asyncio.run(Sitting("1", options).judge([text for _status, text in bad.values()]))
+    for (name, (status, _text)), (verdict, first, seconds) in zip(bad.items(), found):
+        yield verdict.status == status, _row(f"1: {name}", status, verdict, first, seconds)
+
+
+def main() -> int:
+    """Run everything and print the table."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--device", default="auto")
+    parser.add_argument("--ranks", type=int, default=2)
+    parser.add_argument("--size", default="default")
+    parser.add_argument("--dtype", default="bfloat16")
+    parser.add_argument("--limit", type=float, default=10.0, help="seconds for one trial")
+    parser.add_argument("problems", nargs="*", help="problem numbers; none = all")
+    options = parser.parse_args()
+    options.device = choose_device(options.device, options.ranks)
+    print(f"{platform.node()}, {options.device}, {options.ranks} ranks, {options.size}, {options.dtype}")
+    print(time.strftime("%Y-%m-%d %H:%M"))
+    print(f"  {'problem':34s} {'status':9s} first ms   all s  candidate, speedup, bandwidth or reason")
+    right = []
+    for fine, row in _rows(options):
+        right.append(fine)
+        print(row, flush=True)
+    print(f"{sum(right)} of {len(right)} as expected")
+    return 0 if all(right) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,55 @@
+"""The engine on every problem: honest variants are ok, wrong ones get their status, on two ranks at smoke size."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import pytest
+
+from problems.loader import catalogue, load_problem
+from problems.model import Problem
+from tests.flow.sitting import Sitting
+from tests.variants import HONEST, WRONG, variant_source
+from workbench.events import Verdict
+
+TRIALS = 5
+EXPECTED = {**dict.fromkeys(HONEST, "ok"), **dict.fromkeys(WRONG, "wrong"), "mutates_input": "contract"}
+each_problem = pytest.mark.parametrize(
+    "problem", [load_problem(entry.folder) for entry in catalogue()], ids=lambda problem: problem.stem
+)
+
+
+def verdicts(problem: Problem, dtype: str, names: Iterable[str]) -> dict[str, Verdict]:
+    """The verdict on every named variant that applies to the problem, all judged in one sitting."""
+    texts = {name: variant_source(problem, name) for name in names}
+    sitting = Sitting(problem, 2, dtype, limit=60, trials=TRIALS)
+    try:
+        return {name: sitting.judge(text) for name, text in texts.items() if text is not None}
+    finally:
+        sitting.close()
+
+
+@each_problem
+def test_every_variant_gets_its_status(problem: Problem) -> None:
+    """In bfloat16, another order or a wider sum is ok in all trials, and each kind of wrong result is found."""
+    found = verdicts(problem, "bfloat16", [name for name in EXPECTED if name != "float16"])
+
+    assert {name: verdict.status for name, verdict in found.items()} == {name: EXPECTED[name] for name in found}
+    for name, verdict in found.items():
+        ranks = [rank.status for rank in verdict.ranks]
+        if EXPECTED[name] == "ok":
+            assert (ranks, verdict.trials_passed, verdict.reason) == (["ok", "ok"], TRIALS, ""), name
+        else:
+            assert EXPECTED[name] in ranks, name
+            assert verdict.reason, name
+    assert found["stale"].trials_passed == 1
+    assert [rank.status for rank in found["only_rank0"].ranks] == ["ok", "wrong"]
+    assert "was changed" in found["mutates_input"].reason
+
+
+@each_problem
+def test_float16_does_not_pass_for_float32(problem: Problem) -> None:
+    """In a float32 run a result that went through float16 is wrong, and the reference itself is ok."""
+    found = verdicts(problem, "float32", ["reference", "float16"])
+
+    assert {name: verdict.status for name, verdict in found.items()} == {name: EXPECTED[name] for name in found}

@@ -1,0 +1,80 @@
+"""Topologies of GPU ranks from what NVML reports; the reports are made by hand, since tests need no GPU."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from workbench.devices import choose_device, torch_cuda, visible_gpus
+from workbench.errors import UsageError
+from workbench.topology.draw import draw
+from workbench.topology.gpus import Gpu, gpu_topology
+
+
+def _gpu(index: int, links: int = 18, to_switch: bool = True, peers: dict[str, int] | None = None) -> Gpu:
+    return Gpu("H200", f"0000:{index:02x}", 141 * 10**9, 0, links, 25.0 if links else None, to_switch, peers or {})
+
+
+def test_gpus_behind_a_switch_are_drawn_on_it() -> None:
+    """Eighteen links of NVLink 4 to a switch are 450 GB/s one way a rank."""
+    topology = gpu_topology([_gpu(0), _gpu(1)])
+
+    assert topology.graph == "switch"
+    assert [link.total_gbps for link in topology.links] == [450.0, 450.0]
+    assert any("NVSwitch" in line for line in draw(topology, 80))
+
+
+def test_bridged_gpus_are_linked_in_pairs() -> None:
+    """GPUs that are linked to each other are drawn with the links they share; others as PCIe."""
+    gpus = [_gpu(0, 6, False, {"0000:01": 6}), _gpu(1, 6, False, {"0000:00": 6}), _gpu(2, 0, False)]
+    links = gpu_topology(gpus).links
+
+    assert [(link.a, link.b, link.kind, link.total_gbps) for link in links] == [
+        ("cuda:0", "cuda:1", "NVLink", 150.0),
+        ("cuda:0", "cuda:2", "PCIe", None),
+        ("cuda:1", "cuda:2", "PCIe", None),
+    ]
+
+
+def test_visible_gpus_follow_the_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """CUDA_VISIBLE_DEVICES narrows the GPUs that ranks may use."""
+    for name in ("nvidia0", "nvidia1", "nvidiactl", "nvidia-uvm"):
+        (tmp_path / name).touch()
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+
+    assert visible_gpus(tmp_path) == 2
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "1")
+    assert visible_gpus(tmp_path) == 1
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+    assert visible_gpus(tmp_path) == 0
+
+
+def test_auto_takes_gpus_only_when_every_rank_gets_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Auto falls back to CPU ranks; asking for cuda where it cannot be says what to do."""
+    monkeypatch.setattr("workbench.devices.visible_gpus", lambda: 2)
+    monkeypatch.setattr("workbench.devices.torch_cuda", lambda python: "13.0")
+
+    assert choose_device("auto", 2) == "cuda"
+    assert choose_device("auto", 4) == "cpu"
+    with pytest.raises(UsageError, match="4 ranks need 4 GPUs and 2 can be seen: use --ranks 2 or fewer"):
+        choose_device("cuda", 4)
+    monkeypatch.setattr("workbench.devices.torch_cuda", lambda python: "")
+    assert choose_device("auto", 2) == "cpu"
+    with pytest.raises(UsageError, match="CPU build"):
+        choose_device("cuda", 2)
+
+
+def test_the_cuda_version_of_a_torch_is_read_without_importing_it(tmp_path: Path) -> None:
+    """What an interpreter's torch was built for comes from its version file."""
+    (tmp_path / "torch").mkdir()
+    (tmp_path / "torch" / "__init__.py").write_text("raise RuntimeError('imported')")
+    version = tmp_path / "torch" / "version.py"
+    python = tmp_path / "python"
+    python.write_text(f"#!/bin/sh\necho {tmp_path}/torch/__init__.py\n")
+    python.chmod(0o755)
+
+    version.write_text("cuda: Optional[str] = '13.0'\nhip: Optional[str] = None\n")
+    assert torch_cuda(str(python)) == "13.0"
+    version.write_text("cuda: Optional[str] = None\n")
+    assert torch_cuda(str(python)) == ""

@@ -1,0 +1,75 @@
+"""Which device the ranks run on: what the machine has, and what the ranks' torch was built for. Never imports torch."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+from importlib.util import find_spec
+from pathlib import Path
+
+from workbench.errors import UsageError
+from workbench.target import DEVICES
+
+_FIND = "import importlib.util as u; s = u.find_spec('torch'); print(s.origin if s else '')"
+_ASK_SECONDS = 10.0
+
+
+def choose_device(wanted: str, world: int, python: str = "") -> str:
+    """``cpu`` or ``cuda`` for a setting of ``auto`` or a device's name.
+
+    ``auto`` is cuda where each of the ``world`` ranks gets a GPU of its own and the torch of ``python`` (empty: this
+    interpreter's) can use it. UsageError where the ranks cannot run on the device that was asked for.
+    """
+    if wanted not in ("auto", *DEVICES):
+        raise UsageError(f"ranks cannot run on {wanted}: use --device {' or '.join(DEVICES)}")
+    if wanted == "cpu":
+        return "cpu"
+    obstacle = _cuda_obstacle(world, python)
+    if obstacle and wanted == "cuda":
+        raise UsageError(f"{obstacle}, or use --device cpu")
+    return "cpu" if obstacle else "cuda"
+
+
+def visible_gpus(dev: Path = Path("/dev")) -> int:
+    """NVIDIA GPUs that ranks may use: the machine's, narrowed by CUDA_VISIBLE_DEVICES."""
+    there = sum(1 for path in dev.glob("nvidia[0-9]*") if path.name[6:].isdigit())
+    chosen = os.environ.get("CUDA_VISIBLE_DEVICES")
+    if chosen is None:
+        return there
+    return min(there, len([name for name in chosen.split(",") if name.strip() not in ("", "-1")]))
+
+
+def torch_cuda(python: str = "") -> str:
+    """The CUDA version that an interpreter's torch was built for, by its version file; empty for CPU builds."""
+    origin = _torch_origin(python)
+    try:
+        text = (Path(origin).parent / "version.py").read_text(encoding="utf-8") if origin else ""
+    except OSError:
+        return ""
+    found = re.search(r"^cuda\b[^=]*=\s*['\"]([\d.]+)['\"]", text, re.MULTILINE)
+    return found[1] if found else ""
+
+
+def _cuda_obstacle(world: int, python: str) -> str:
+    """What keeps ``world`` ranks off the GPUs, as advice; empty when nothing does."""
+    gpus = visible_gpus()
+    if gpus < world:
+        most = f"use --ranks {gpus} or fewer" if gpus else "run on a machine with NVIDIA GPUs"
+        return f"{world} ranks need {world} GPUs and {gpus} can be seen: {most}"
+    if not torch_cuda(python):
+        return "the ranks' torch is a CPU build: set ranks.python to an interpreter with a CUDA build of torch"
+    return ""
+
+
+def _torch_origin(python: str) -> str:
+    if not python:
+        spec = find_spec("torch")
+        return spec.origin or "" if spec else ""
+    try:
+        answer = subprocess.run(
+            [python, "-c", _FIND], capture_output=True, text=True, timeout=_ASK_SECONDS, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    return answer.stdout.strip()

@@ -1,0 +1,140 @@
+"""The topology of GPU ranks, as NVML tells it: names, memory, NUMA nodes, NVLinks and the switches behind them."""
+
+from __future__ import annotations
+
+import itertools
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from workbench.errors import UsageError
+from workbench.topology.model import Device, Group, Link, Topology
+
+NVLINK_GBPS = {1: 20.0, 2: 25.0, 3: 25.0, 4: 25.0, 5: 50.0}
+"""One-way GB/s of one link by NVLink version, by NVIDIA's data sheets (A100 12 x 25, H100 18 x 25, B200 18 x 50)."""
+SWITCH = "NVSwitch"
+_TO_SWITCH, _TO_GPU = 2, 0
+
+
+@dataclass(frozen=True)
+class Gpu:
+    """One GPU as NVML sees it; ``peers`` counts active NVLinks by the bus id of the GPU at their other end."""
+
+    name: str
+    bus: str
+    memory_bytes: int
+    numa: int | None
+    links: int
+    link_gbps: float | None
+    to_switch: bool
+    peers: dict[str, int]
+
+
+def detect_gpus(world: int) -> Topology:
+    """The topology of ``world`` GPU ranks; UsageError when NVML cannot be asked."""
+    return gpu_topology(_ask_nvml(world))
+
+
+def gpu_topology(gpus: Sequence[Gpu]) -> Topology:
+    """The topology of these GPUs, rank r on GPU r: a switch, direct links, or PCIe where there is no NVLink."""
+    devices = tuple(
+        Device(name=f"cuda:{rank}", kind="gpu", rank=rank, model=gpu.name, memory_bytes=gpu.memory_bytes, numa=gpu.numa)
+        for rank, gpu in enumerate(gpus)
+    )
+    switched = bool(gpus) and all(gpu.links and gpu.to_switch for gpu in gpus)
+    links = _switch_links(gpus) if switched else _direct_links(gpus)
+    members = tuple(device.name for device in devices)
+    groups = (Group(name=SWITCH, kind="switch", members=members),) if switched else ()
+    return Topology(
+        name=f"{len(gpus)} × {gpus[0].name}" if gpus else "no GPUs",
+        graph="switch" if switched else "mesh",
+        devices=devices,
+        links=links,
+        groups=groups,
+        notes=_notes(gpus, switched),
+        source="NVML",
+    )
+
+
+def _switch_links(gpus: Sequence[Gpu]) -> tuple[Link, ...]:
+    return tuple(
+        Link(a=f"cuda:{rank}", b=SWITCH, kind="NVLink", gbps=gpu.link_gbps, count=gpu.links)
+        for rank, gpu in enumerate(gpus)
+    )
+
+
+def _direct_links(gpus: Sequence[Gpu]) -> tuple[Link, ...]:
+    links = []
+    for (one, gpu), (other, peer) in itertools.combinations(enumerate(gpus), 2):
+        count = gpu.peers.get(peer.bus, 0)
+        kind, gbps = ("NVLink", gpu.link_gbps) if count else ("PCIe", None)
+        links.append(Link(a=f"cuda:{one}", b=f"cuda:{other}", kind=kind, gbps=gbps, count=max(1, count)))
+    return tuple(links)
+
+
+def _notes(gpus: Sequence[Gpu], switched: bool) -> tuple[str, ...]:
+    if switched or not gpus:
+        return ("NVLink rates are nominal, by the links' version and number.",) if gpus else ()
+    return ("Links are drawn as NVML reports them; a pair without NVLink is drawn as PCIe.",)
+
+
+def _ask_nvml(world: int) -> list[Gpu]:
+    try:
+        import pynvml  # type: ignore[import-untyped]
+    except ImportError:
+        raise UsageError("the GPUs' links cannot be seen: install nvidia-ml-py") from None
+    try:
+        pynvml.nvmlInit()
+    except pynvml.NVMLError as error:
+        raise UsageError(f"the GPUs' links cannot be seen: NVML says {error}") from None
+    try:
+        return [_gpu(pynvml, index) for index in _indices(world)]
+    except pynvml.NVMLError as error:
+        raise UsageError(f"the GPUs' links cannot be seen: NVML says {error}") from None
+    finally:
+        pynvml.nvmlShutdown()
+
+
+def _indices(world: int) -> list[int | str]:
+    """NVML's indices (or UUIDs) of the GPUs that ranks 0 to world - 1 use."""
+    chosen = [name.strip() for name in os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",") if name.strip()]
+    names: list[int | str] = [int(name) if name.isdigit() else name for name in chosen]
+    return (names or list(range(world)))[:world]
+
+
+def _gpu(nvml: Any, index: int | str) -> Gpu:
+    by_uuid = isinstance(index, str)
+    handle = nvml.nvmlDeviceGetHandleByUUID(index) if by_uuid else nvml.nvmlDeviceGetHandleByIndex(index)
+    links = [link for link in range(nvml.NVML_NVLINK_MAX_LINKS) if _link_active(nvml, handle, link)]
+    kinds = [_or(nvml, _TO_GPU, nvml.nvmlDeviceGetNvLinkRemoteDeviceType, handle, link) for link in links]
+    remotes = [_or(nvml, None, nvml.nvmlDeviceGetNvLinkRemotePciInfo, handle, link) for link in links]
+    buses = [_text(remote.busId) for remote in remotes if remote is not None]
+    version = _or(nvml, 0, nvml.nvmlDeviceGetNvLinkVersion, handle, links[0]) if links else 0
+    numa = _or(nvml, None, nvml.nvmlDeviceGetNumaNodeId, handle)
+    return Gpu(
+        name=_text(nvml.nvmlDeviceGetName(handle)).removeprefix("NVIDIA "),
+        bus=_text(nvml.nvmlDeviceGetPciInfo(handle).busId),
+        memory_bytes=int(nvml.nvmlDeviceGetMemoryInfo(handle).total),
+        numa=numa,
+        links=len(links),
+        link_gbps=NVLINK_GBPS.get(version),
+        to_switch=bool(kinds) and all(kind == _TO_SWITCH for kind in kinds),
+        peers={bus: buses.count(bus) for bus in buses},
+    )
+
+
+def _link_active(nvml: Any, handle: Any, link: int) -> bool:
+    return bool(_or(nvml, 0, nvml.nvmlDeviceGetNvLinkState, handle, link))
+
+
+def _or(nvml: Any, default: Any, ask: Any, *arguments: Any) -> Any:
+    """What NVML answers, or ``default`` where this GPU or driver does not know."""
+    try:
+        return ask(*arguments)
+    except nvml.NVMLError:
+        return default
+
+
+def _text(value: Any) -> str:
+    return value.decode() if isinstance(value, bytes) else str(value)
