@@ -11,7 +11,7 @@ from workbench.actions import ACTIONS, BY_ID, FORBIDDEN, GROUPS, check_remaps, m
 from workbench.app import Workbench
 from workbench.bindings import WorkbenchEditor
 from workbench.errors import SettingsError
-from workbench.opening import all_binding_ids, pane_bindings
+from workbench.opening import all_binding_ids, check_theme, pane_bindings
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -77,6 +77,12 @@ def test_key_that_cannot_work(key: str) -> None:
     """A key that a terminal cannot tell apart is refused with the reason."""
     with pytest.raises(SettingsError, match="choose another"):
         check_remaps({"save": key})
+
+
+def test_unknown_theme_names_the_themes() -> None:
+    """A theme that does not exist is answered with those that do."""
+    with pytest.raises(SettingsError, match="did you mean pkwb-light"):
+        check_theme("light")
 
 
 def test_pane_keys_can_be_changed_too() -> None:

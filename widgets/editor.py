@@ -83,7 +83,7 @@ Text that is not saved yet is kept in a recovery file and offered again after a 
     def on_mount(self) -> None:
         """Follow the app's colour theme; the grammar is loaded after the first screen."""
         self._follow_theme()
-        self.call_after_refresh(self.colour)
+        self.set_timer(0.02, self.colour)
         self.app.theme_changed_signal.subscribe(self, lambda _theme: self._follow_theme())
 
     def _follow_theme(self) -> None:

@@ -78,7 +78,7 @@ class EditorPane(Vertical):
 
     def _title(self) -> str:
         if self.dirty:
-            return f"4 {self._path.name} · not saved ●"
+            return f"4 ● not saved · {self._path.name}"
         saved = time.strftime("%H:%M:%S", time.localtime(self._saved_at)) if self._saved_at else ""
         return f"4 {self._path.name} · saved {saved}" if saved else f"4 {self._path.name}"
 

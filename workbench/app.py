@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
 import signal
 import sys
@@ -10,6 +11,7 @@ import threading
 from collections.abc import Callable, Coroutine
 from typing import Any, ClassVar
 
+import textual.screen
 from textual import events
 from textual.app import ComposeResult, SystemCommand
 from textual.binding import BindingType
@@ -41,7 +43,7 @@ from workbench.controllers.work_file import AUTOSAVE_SECONDS, FileControl
 from workbench.events import Event, EventStream, Notice
 from workbench.target import Target
 
-TARGETS = {action.target.partition("(")[0] for action in ACTIONS} - {"redraw", "interrupt"}
+TARGETS = {action.target.partition("(")[0] for action in ACTIONS} - {"redraw", "interrupt", "quit"}
 """Actions that wait while a dialog is open."""
 _LAST_RESORT_SECONDS = 8.0
 
@@ -116,6 +118,7 @@ class Workbench(AppActions, Surviving, RowDiff):
         self.call_after_refresh(lambda: self.background(self._start(), "start"))
 
     async def _start(self) -> None:
+        gc.enable()
         recovered = await self.files.recovered() if self.runs.live else None
         if self.runs.live:
             await self.files.run_first()
@@ -302,14 +305,18 @@ def run_app(target: Target, settings: Settings, demo_stream: EventStream | None 
     """Open the workbench and return the exit code. With ``demo_stream`` nothing is judged: its events are shown."""
     from workbench.actions import check_remaps
     from workbench.controllers.runs import make_engine
-    from workbench.opening import all_binding_ids, first_text
+    from workbench.opening import all_binding_ids, check_theme, first_text
 
-    check_remaps(settings.ui.keys, all_binding_ids())
+    check_theme(settings.ui.theme)
+    if settings.ui.keys:
+        check_remaps(settings.ui.keys, all_binding_ids())
     text = first_text(target.path)
     stream = demo_stream if demo_stream is not None else EventStream()
     app = Workbench(target, settings, text, stream, None if demo_stream else make_engine, survive=True)
-    if over_ssh() or settings.ui.fps:
-        app.animation_level = "none"
+    app.animation_level = "none"
+    # Textual reads its frame rate from the environment, when it is imported; this is where it keeps it.
+    vars(textual.screen)["UPDATE_PERIOD"] = 1 / frames(settings)
+    gc.disable()
     code = app.run(mouse=settings.ui.mouse)
     sys.stdout.flush()
     return code if code is not None else app.return_code or 0

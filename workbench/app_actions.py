@@ -39,7 +39,7 @@ class AppActions(RowDiff):
 
     def action_save(self) -> None:
         """Write the file and judge it."""
-        self.background(self.files.save(), "save")
+        self.background(self.talk.save(), "save")
 
     def action_run_again(self) -> None:
         """Judge the file as it is on disk."""

@@ -32,6 +32,8 @@ class Holdings:
     """Files in /dev/shm, of the whole machine."""
     resident_kb: int
     """Resident memory of the first process alone."""
+    ranks_resident_kb: int
+    """Resident memory of its descendants, shared pages counted in each."""
 
 
 def running() -> dict[int, Process]:
@@ -104,12 +106,13 @@ def holdings(pid: int) -> Holdings:
         mapped_memfds=sum("/memfd:" in line for line in maps),
         shared_files=len(os.listdir("/dev/shm")),
         resident_kb=resident_kb(pid),
+        ranks_resident_kb=sum(map(resident_kb, pids[1:])),
     )
 
 
 def resident_kb(pid: int) -> int:
-    """Resident memory of one process."""
-    return next(int(line.split()[1]) for line in _lines(pid, "status") if line.startswith("VmRSS:"))
+    """Resident memory of one process; 0 where it has gone."""
+    return next((int(line.split()[1]) for line in _lines(pid, "status") if line.startswith("VmRSS:")), 0)
 
 
 def cpu_seconds(pid: int) -> float:

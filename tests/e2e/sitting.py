@@ -116,9 +116,9 @@ class Sitting(Terminal):
     def type_at_top(self, text: str) -> None:
         """Put a line of text before the editor's first one."""
         self.press("line")
-        self.until("line ")
+        self.until("Back to the text")
         self.press("1", "enter")
-        self.until(" 1:1 ─╯")
+        self.until(lambda: "Back to the text" not in self.text and " 1:1 ─╯" in self.text)
         self.press(text, "enter")
         self.sees("4 1_allreduce_pytorch.py · not saved", text)
 

@@ -80,11 +80,16 @@ def test_random_bytes_are_an_object_or_an_error(body: bytes) -> None:
     assert isinstance(message, dict)
 
 
+def send_bytewise(sock: socket.socket, data: bytes) -> None:
+    for byte in data:
+        sock.sendall(bytes([byte]))
+
+
 def test_messages_keep_their_order_and_borders(ends: tuple[Channel, socket.socket]) -> None:
     """Two messages in one write arrive as two, one message in single bytes arrives as one."""
     channel, far = ends
     far.sendall(encode({"n": 1}) + encode({"n": 2}))
-    slow = threading.Thread(target=lambda: [far.sendall(bytes([byte])) for byte in encode({"n": 3})])
+    slow = threading.Thread(target=send_bytewise, args=(far, encode({"n": 3})))
     slow.start()
     assert [channel.receive() for _ in range(3)] == [{"n": 1}, {"n": 2}, {"n": 3}]
     slow.join()
@@ -219,6 +224,19 @@ async def test_wire_sends_descriptors(parent: Parent, tmp_path: Path) -> None:
     parent.wire.send({"op": "attach"}, [fd])
     os.close(fd)
     assert await asyncio.to_thread(parent.rank.receive) == {"op": "attach"}
+    (received,) = parent.rank.fds
+    assert os.read(received, 10) == b"shared"
+    os.close(received)
+
+
+async def test_a_large_message_carries_its_descriptor(parent: Parent, tmp_path: Path) -> None:
+    """A message that the socket takes in several parts still brings its descriptor, once."""
+    (tmp_path / "file").write_text("shared")
+    fd = os.open(tmp_path / "file", os.O_RDONLY)
+    text = "x" * (2 << 20)
+    parent.wire.send({"text": text}, [fd])
+    os.close(fd)
+    assert await asyncio.to_thread(parent.rank.receive) == {"text": text}
     (received,) = parent.rank.fds
     assert os.read(received, 10) == b"shared"
     os.close(received)

@@ -1,4 +1,4 @@
-"""Comparison with the reference: the tolerance formula by hand, what exact means, non-finite values, first bad index."""
+"""Comparison with the reference: the tolerance by hand, what exact means, non-finite values, first bad index."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ def loaded(text: str, *arguments: str) -> Any:
 
 def told(text: str, *arguments: str, call: tuple[Any, ...] = ()) -> dict[str, Any]:
     """What the rank reports of a file that fails while it is loaded or called."""
-    with pytest.raises(BaseException) as found:  # noqa: PT011, B017 - any error of the user's, SystemExit included
+    with pytest.raises(BaseException) as found:  # noqa: PT011 - any error of the user's, SystemExit included
         loaded(text, *arguments)(*call)
     return failure(found.value, PATH)
 
@@ -125,6 +125,7 @@ def test_tracebacks_begin_at_the_users_frame() -> None:
         "a",
         call=(1,),
     )
+    assert (report["type"], report["line"]) == ("ZeroDivisionError", 3)
     lines = report["text"].splitlines()
     assert lines[0] == "Traceback (most recent call last):"
     assert lines[1].strip() == f'File "{PATH}", line 6, in solution'

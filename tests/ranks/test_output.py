@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from types import SimpleNamespace
 
 import pytest
 
-from workbench.ranks import output
 from workbench.ranks.output import CAP, OutputPump
 
 
@@ -48,10 +48,18 @@ def text_of(message: dict[str, object] | None) -> str:
 def test_output_is_passed_on_with_its_origin(pipe: Pipe) -> None:
     """A log report names set, rank and stream beside the text."""
     pipe.write(b"hello\n")
-    assert pipe.pump.pending
     assert pipe.pump.flush() == {"event": "log", "set": 3, "rank": 1, "stream": "stdout", "text": "hello\n"}
-    assert not pipe.pump.pending
     assert pipe.pump.flush() is None
+
+
+def test_waiting_output_is_known(pipe: Pipe) -> None:
+    """The loop is told when there is something to pass on later, so that it does not sleep over it."""
+    pending = [pipe.pump.pending]
+    pipe.write(b"hello\n")
+    pending.append(pipe.pump.pending)
+    pipe.pump.flush()
+    pending.append(pipe.pump.pending)
+    assert pending == [False, True, False]
 
 
 def test_an_idle_pipe_has_nothing_to_say(pipe: Pipe) -> None:
@@ -73,7 +81,7 @@ def test_the_end_is_noticed_after_the_last_words(pipe: Pipe) -> None:
 def test_output_comes_in_pieces_that_add_up(pipe: Pipe, monkeypatch: pytest.MonkeyPatch) -> None:
     """A chatty rank is reported from time to time, in few pieces, and nothing is missing."""
     now = [100.0]
-    monkeypatch.setattr(output.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr("workbench.ranks.output.time", SimpleNamespace(monotonic=lambda: now[0]))
     pieces = []
     for number in range(100):
         pipe.write(f"line {number}\n".encode())

@@ -144,12 +144,13 @@ def endless() -> list[Any]:
         (lambda: {1, 2}, "set"),
         (lambda: torch.ones(3).to_sparse(), "sparse"),
         (lambda: torch.empty(3, device="meta"), "meta"),
+        (lambda: torch.nested.nested_tensor([torch.ones(2), torch.ones(3)]), "no plain bytes"),
         (lambda: torch.quantize_per_tensor(torch.ones(3), 0.1, 0, torch.qint8), "qint8"),
         (lambda: [1] * 10_001, "more than 10000 parts"),
         (lambda: nested(65), "nested more than 64 deep"),
         (endless, "nested more than 64 deep"),
     ],
-    ids=["object", "set", "sparse", "meta", "quantized", "too many", "too deep", "endless"],
+    ids=["object", "set", "sparse", "meta", "nested", "quantized", "too many", "too deep", "endless"],
 )
 @pytest.mark.filterwarnings("ignore::UserWarning")
 def test_what_cannot_travel_is_said(region: Region, make: Callable[[], Any], words: str) -> None:

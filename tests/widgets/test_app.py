@@ -140,10 +140,10 @@ async def test_hide_and_bring_back(tmp_path: Path) -> None:
         await place.until(lambda: not shown(place, "#history"))
         assert shown(place, "#editor")
 
-        for _ in range(5):
+        for _ in range(6):
             await place.pilot.press("f7")
             await place.pilot.pause()
-        assert sum(shown(place, f"#{region}") for region in ("left", "editor-pane", "right", "bottom")) == 1
+        assert sum(shown(place, f"#{frame}") for frame in ("left", "editor-pane", "verdict", "speed", "bottom")) == 1
 
         await place.app.run_action("focus_pane('history')")
         await place.until(lambda: shown(place, "#history"))
@@ -151,6 +151,14 @@ async def test_hide_and_bring_back(tmp_path: Path) -> None:
         await place.app.run_action("show_all")
         await place.pilot.pause()
         assert all(shown(place, f"#{region}") for region in ("left", "editor-pane", "right", "bottom"))
+
+
+async def test_clicking_a_tab(tmp_path: Path) -> None:
+    """A click on a name in the frame brings its pane to the front."""
+    async with stage(tmp_path) as place:
+        region = place.app.query_one("#left", TabbedRegion)
+        await place.pilot.click(region, offset=(17, 0))
+        await place.until(lambda: place.app.arrangement.active == "topology")
 
 
 async def test_number_keys(tmp_path: Path) -> None:

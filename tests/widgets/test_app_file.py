@@ -111,7 +111,35 @@ async def test_conflict_take_disk(tmp_path: Path) -> None:
         assert "mine" in place.text
 
 
-async def test_read_only_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_saving_over_a_newer_file_asks(tmp_path: Path) -> None:
+    """Saving never replaces what another program has just written, even before the watcher has told of it."""
+    async with stage(tmp_path) as place:
+        await place.app.files.close()
+        place.write("mine ")
+        save_outside(place.path, "# theirs\n" + TEXT)
+        await place.pilot.press("ctrl+s")
+        await dialog(place)
+        assert place.path.read_text() == "# theirs\n" + TEXT
+
+        await place.pilot.press("k")
+        await place.until(lambda: len(place.app.screen_stack) == 1)
+        await place.pilot.press("ctrl+s")
+        await place.until(lambda: place.path.read_text() == "mine " + TEXT)
+
+
+async def test_saving_clean_text_takes_a_newer_file(tmp_path: Path) -> None:
+    """With nothing of its own in the pane, saving judges the newer file and shows it."""
+    async with stage(tmp_path) as place:
+        await place.app.files.close()
+        save_outside(place.path, "# theirs\n" + TEXT)
+        await place.pilot.press("ctrl+s")
+        await place.until(lambda: len(place.runner.given) == 2)
+        await place.until(lambda: place.text == "# theirs\n" + TEXT)
+
+        assert place.path.read_text() == "# theirs\n" + TEXT
+
+
+async def test_full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A save that fails says why; the file stays whole and the text is kept for recovery."""
     async with stage(tmp_path) as place:
 
@@ -200,6 +228,28 @@ async def test_recovered_text_is_offered(tmp_path: Path, key: str, text: str) ->
         assert place.text == text
         assert place.path.read_text() == TEXT
         assert Recovery(path).pending() is None
+
+
+@pytest.mark.parametrize("key", ["l", "escape", "ctrl+q"])
+async def test_recovered_text_is_offered_again(tmp_path: Path, key: str) -> None:
+    """Text that the user has not decided on is offered again at the next start, whatever was saved in between."""
+    path = tmp_path / "solutions_pytorch" / "1_allreduce_pytorch.py"
+    path.parent.mkdir()
+    path.write_text(TEXT)
+    left_behind(path, "unsaved = 1\n" + TEXT)
+    async with stage(tmp_path) as place:
+        place.runner.end()
+        await dialog(place)
+        await place.pilot.press(key)
+        if key != "ctrl+q":
+            await place.until(lambda: len(place.app.screen_stack) == 1)
+            place.write("# x\n")
+            await place.pilot.press("ctrl+s")
+            await place.until(lambda: len(place.runner.given) == 2)
+
+    async with stage(tmp_path) as again:
+        await dialog(again)
+        await again.until(lambda: "unsaved" in again.app.export_screenshot())
 
 
 async def test_quit_at_rest(tmp_path: Path) -> None:

@@ -49,6 +49,19 @@ def test_external_editor_while_events_arrive(folder: Path) -> None:
         assert terminal.process.wait(20) == 0
 
 
+def test_interrupt_in_the_external_editor(folder: Path) -> None:
+    """ctrl+c in the user's own editor is the editor's affair: pkwb is there afterwards, with its text."""
+    editor = make_editor(folder, "trap 'exit 3' INT", "echo my editor is open", "while true; do sleep 0.05; done")
+    with demo(folder, VISUAL=editor) as terminal:
+        terminal.until("timed 100/100")
+        terminal.type("\x1bOS")
+        terminal.until("my editor is open")
+        terminal.type("\x03")
+        terminal.until("ended with code 3")
+        terminal.type("typed after")
+        terminal.until("typed after")
+
+
 def test_missing_external_editor(folder: Path) -> None:
     """An editor that does not exist is named, with the settings that choose one, and the app goes on."""
     with demo(folder, VISUAL="/no/such/editor") as terminal:

@@ -18,7 +18,12 @@ WIDE = 110
 TALL = 18
 SHORT = 36
 SMALLEST = Size(60, 15)
-_MAIN = ("left", "editor-pane", "right")
+_RIGHT = frozenset({"verdict", "speed"})
+
+
+def frame_of(name: str) -> str:
+    """What is hidden when a pane is: the region that it shares with others, on the right the pane alone."""
+    return name if name in _RIGHT else PLACE[name].region
 
 
 class LayoutControl:
@@ -72,19 +77,26 @@ class LayoutControl:
         screen.set_class(self.size.height < SHORT, "-short")
         for name in {place.region for place in PLACES}:
             screen.set_class(self.paged and name == region, f"-page-{name}")
-            self._app.query_one(f"#{name}").set_class(not self.paged and name in self._hidden, "-hidden")
-        self._app.query_one("#main").set_class(not self.paged and self._hidden.issuperset(self._in_main()), "-hidden")
+        gone = set() if self.paged else self._gone()
+        for name in {"main", "right", *map(frame_of, PLACE)}:
+            self._app.query_one(f"#{name}").set_class(name in gone, "-hidden")
         without = {"editor"} if self.results else set()
         self._app.query_one(PaneStrip).show(self.active, without, self.size.width)
 
-    def _in_main(self) -> set[str]:
-        return set(_MAIN) - ({"editor-pane"} if self.results else set())
+    def _gone(self) -> set[str]:
+        """Hidden frames, and what holds nothing but hidden frames."""
+        gone = set(self._hidden)
+        if gone >= _RIGHT:
+            gone.add("right")
+        if gone >= {"left", "right"} and ("editor-pane" in gone or self.results):
+            gone.add("main")
+        return gone
 
     async def go(self, name: str) -> None:
         """Show a pane and put the focus into it."""
         place = PLACE[name]
         self.results = self.results and name != "editor"
-        self._hidden.discard(place.region)
+        self._hidden.discard(frame_of(name))
         self.active = name
         region = self._app.query_one(f"#{place.region}")
         if isinstance(region, TabbedRegion):
@@ -111,16 +123,14 @@ class LayoutControl:
         self.apply()
 
     async def hide(self) -> str:
-        """Hide the active pane's region and go to another; the words for the user."""
-        region = PLACE[self.active].region
-        showing = [place for place in PLACES if place.region not in self._hidden | {region}]
-        showing = [place for place in showing if place.name != "editor" or not self.results]
+        """Hide the active pane and go to another; the words for the user."""
+        hidden = self._hidden | {frame_of(self.active)}
+        names = [name for name in PLACE if frame_of(name) not in hidden and not (self.results and name == "editor")]
         if self.paged:
             return "one pane is shown at a time here: go to another with its number"
-        if not showing:
+        if not names:
             return "the last pane stays"
-        self._hidden.add(region)
-        names = [place.name for place in showing]
+        self._hidden = hidden
         await self.go("editor" if "editor" in names else "verdict" if "verdict" in names else names[0])
         return "hidden; go to it (ctrl+o and its number) to bring it back"
 

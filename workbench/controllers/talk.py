@@ -54,9 +54,8 @@ class Talk:
         finally:
             self._asking = False
         if answer == "discard":
-            app.editor_pane.set_saved(app.editor_pane.editor.text)
-            await app.files.forget_recovered()
-        if answer in ("leave", "discard") or (answer == "save" and await app.files.save()):
+            await app.files.give_up()
+        if answer in ("leave", "discard") or (answer == "save" and await self.save()):
             await app.leave()
 
     async def _ask_quit(self, dirty: bool) -> str:
@@ -68,6 +67,17 @@ class Talk:
             return str(await self._ask(Question("Quit", "The editor holds text that is not saved.", answers)))
         answers = [Answer("y", "leave", "cancel the run and quit"), stay]
         return str(await self._ask(Question("Quit", "A run is active.", answers)))
+
+    async def save(self) -> bool:
+        """Save the pane's text, unless another program saved the file meanwhile: then that comes first."""
+        newer = await self._app.files.newer()
+        if newer is None:
+            return await self._app.files.save()
+        if self._app.editor_pane.dirty:
+            await self.ask_conflict(newer)
+            return False
+        await self._app.files.run_again()
+        return True
 
     async def ask_conflict(self, disk: Source) -> None:
         """The file changed on disk while the pane holds text of its own."""
@@ -110,10 +120,12 @@ class Talk:
         text = f"Text from {when} was not saved when pkwb ended. It is also in {recovered.kept_at}."
         answer = await self._ask(Question("Unsaved text was found", text, answers, difference))
         if answer == "restore":
-            app.editor_pane.editor.merge_text(recovered.text)
+            app.files.restore(recovered)
             app.tell("restored, not saved yet", "information")
         elif answer == "discard":
-            await app.files.forget_recovered()
+            await app.files.give_up()
+        else:
+            app.files.put_back()
 
     async def compare(self) -> None:
         """Show what differs between the pane and the file."""
@@ -209,7 +221,7 @@ class Talk:
         from workbench.controllers.external import edit_file
 
         app = self._app
-        if app.editor_pane.dirty and not await app.files.save():
+        if app.editor_pane.dirty and not await self.save():
             return
         row = app.editor_pane.editor.cursor_location[0] + 1
         trouble = await edit_file(app, app.target.path, row, app.settings.ui.editor)

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import os
 import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from workbench.errors import SourceError, UsageError
 from workbench.events import EventStream
-from workbench.source import read_source
+from workbench.source import make_source, read_source
 from workbench.target import Source, Target
 
 if TYPE_CHECKING:
@@ -27,16 +29,18 @@ Tell = Callable[[str, str], None]
 class FileControl:
     """Saves, reloads, keeps unsaved text, and turns changes on disk into runs."""
 
-    def __init__(self, target: Target, pane: EditorPane, runs: RunControl, tell: Tell, digest: str = "") -> None:
+    def __init__(self, target: Target, pane: EditorPane, runs: RunControl, tell: Tell) -> None:
         from sessions.recovery import Recovery
 
         self._target, self._pane, self._runs, self._tell = target, pane, runs, tell
         self._recovery = Recovery(target.path)
         self._turn = asyncio.Lock()
-        self._digest = digest
+        self._digest = ""
         self._own = ""
         self._watcher: FileWatcher | None = None
         self._trouble = ""
+        self._kept = False
+        self._offered: Recovered | None = None
 
     async def watch(self, settings: Settings, stream: EventStream, changed: Callable[[], None]) -> None:
         """Watch the file from now on; ``changed`` is called in the event loop."""
@@ -47,10 +51,19 @@ class FileControl:
         self._watcher = watcher
 
     async def close(self) -> None:
-        """Stop watching."""
+        """Stop watching; text that was offered and not decided on is offered again at the next start."""
+        self.put_back()
         if self._watcher is not None:
             await self._watcher.stop()
             self._watcher = None
+
+    async def newer(self) -> Source | None:
+        """What is on disk, if another program wrote it since the pane last saw the file."""
+        try:
+            source = await asyncio.to_thread(read_source, self._target.path, True)
+        except SourceError:
+            return None
+        return source if source.digest != self._digest and source.text != self._pane.editor.text else None
 
     async def save(self) -> bool:
         """Write the pane's text, then judge it; False if it could not be written."""
@@ -61,16 +74,16 @@ class FileControl:
 
                 await asyncio.to_thread(write_atomic, self._target.path, text)
             except UsageError as error:
-                await asyncio.to_thread(self._recovery.write, text)
+                self._kept = await asyncio.to_thread(self._recovery.write, text)
                 self._tell(f"{error}. The file is as it was; the text is kept for recovery.", "error")
                 return False
             self._pane.set_saved(text, time.time())
+            self._digest = self._own = make_source(self._target.path, text).digest
             source = await self._read()
             if source is not None:
-                self._digest = self._own = source.digest
                 self._runs.submit(source, "pane")
             if not self._pane.dirty:
-                await asyncio.to_thread(self._recovery.clear)
+                await self._forget()
             return True
 
     async def run_again(self) -> None:
@@ -83,9 +96,10 @@ class FileControl:
 
     async def run_first(self) -> None:
         """Judge the file as it was found at the start."""
+        with contextlib.suppress(SourceError):
+            self._digest = (await asyncio.to_thread(read_source, self._target.path, True)).digest
         source = await self._read()
         if source is not None:
-            self._digest = source.digest
             self._runs.submit(source, "start")
 
     async def changed(self) -> Source | None:
@@ -120,6 +134,7 @@ class FileControl:
 
     def keep_mine(self, source: Source) -> None:
         """The pane's text stays, unsaved, against the file's new content."""
+        self._digest = source.digest
         self._pane.set_saved(source.text)
 
     async def take_disk(self) -> None:
@@ -128,15 +143,16 @@ class FileControl:
         if source is not None:
             self._digest = source.digest
             self._pane.take_disk(source.text, time.time())
-            await asyncio.to_thread(self._recovery.clear)
+            await self._forget()
 
     async def keep_unsaved(self) -> None:
         """Write unsaved text into the recovery file, or clear it where all is saved."""
         text = self._pane.editor.text
-        if not self._pane.dirty:
-            await asyncio.to_thread(self._recovery.clear)
-        elif not await asyncio.to_thread(self._recovery.write, text):
+        if self._pane.dirty:
+            self._kept = await asyncio.to_thread(self._recovery.write, text)
             self._say_once(self._recovery.trouble)
+        elif self._kept:
+            await self._forget()
 
     def keep_unsaved_now(self) -> None:
         """The same, at once and blocking: for the moment when pkwb is told to end."""
@@ -145,10 +161,29 @@ class FileControl:
 
     async def recovered(self) -> Recovered | None:
         """Unsaved text that an earlier pkwb left behind; offered once."""
-        return await asyncio.to_thread(self._recovery.take)
+        self._offered = await asyncio.to_thread(self._recovery.take)
+        return self._offered
 
-    async def forget_recovered(self) -> None:
-        """The recovered text is not wanted."""
+    def restore(self, recovered: Recovered) -> None:
+        """Put recovered text into the editor, unsaved."""
+        self._offered = None
+        self._pane.editor.merge_text(recovered.text)
+
+    def put_back(self) -> None:
+        """The user has not decided on the recovered text: it is offered again at the next start."""
+        if self._offered is not None:
+            with contextlib.suppress(OSError):
+                os.replace(self._offered.kept_at, self._offered.kept_at.with_suffix(".json"))
+            self._offered = None
+
+    async def give_up(self) -> None:
+        """Neither recovered nor unsaved text is wanted any more."""
+        self._offered = None
+        self._pane.set_saved(self._pane.editor.text)
+        await self._forget()
+
+    async def _forget(self) -> None:
+        self._kept = False
         await asyncio.to_thread(self._recovery.clear)
 
     async def read(self) -> Source | None:

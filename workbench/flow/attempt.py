@@ -180,9 +180,8 @@ class Attempt:
         message = {"op": "trial", "number": number, "trial": index, "stock": trial.stock, "scale": trial.scale}
         futures = self._context.judges.ask([message] * self._world)
         shown: set[int] = set()
-        for rank, future in enumerate(futures):
-            future.add_done_callback(partial(self._show_at_once, rank, index, count, shown))
-        late = await settle(futures, self._set, self._patience(), call_failed)
+        show = partial(self._show_at_once, index, count, shown)
+        late = await settle(futures, self._set, self._patience(), call_failed, show)
         found = await self._answers(futures, late)
         raise_infra(futures)
         ranks = settle_ranks(found)
@@ -194,11 +193,9 @@ class Attempt:
         if overall(ranks) != "ok":
             self._stop(found)
 
-    def _show_at_once(
-        self, rank: int, index: int, count: int, shown: set[int], future: asyncio.Future[Message]
-    ) -> None:
+    def _show_at_once(self, index: int, count: int, shown: set[int], rank: int, message: Message) -> None:
         """A rank that was compared is shown while others are still busy; failures wait until their cause is known."""
-        report = {} if future.cancelled() or future.exception() else future.result().get("report") or {}
+        report = message.get("report") or {}
         if report.get("status") in ("ok", "wrong"):
             shown.add(rank)
             answer = Answer(rank=rank, report=report)

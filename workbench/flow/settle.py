@@ -33,12 +33,17 @@ async def settle(
     candidates: CandidateSet,
     patience: Patience,
     failed: Callable[[Message], bool],
+    on_answer: Callable[[int, Message], None] = lambda rank, message: None,
 ) -> bool:
-    """Wait as the module says; True when the limit passed with answers missing and no rank at fault."""
+    """Wait as the module says; True when the limit passed with answers missing and no rank at fault.
+
+    ``on_answer`` hears of each rank's answer once, before this returns.
+    """
+    told: set[int] = set()
     started = time.monotonic()
     deadline, stall_at = started + patience.limit, started + patience.stall
     grace_end: float | None = None
-    while pending := {future for future in futures if not future.done()}:
+    while pending := _unanswered(futures, told, on_answer):
         now = time.monotonic()
         if grace_end is None and (candidates.exits or any(f.done() and failed(f.result()) for f in futures)):
             grace_end = now + GRACE_S
@@ -53,6 +58,17 @@ async def settle(
         await _next_change(pending, candidates, min(deadline, stall_at, grace_end or deadline) - now)
     await _deaths_known(futures, candidates)
     return False
+
+
+def _unanswered(
+    futures: Sequence[asyncio.Future[Message]], told: set[int], on_answer: Callable[[int, Message], None]
+) -> set[asyncio.Future[Message]]:
+    """The futures without an answer, after telling of those that got one since the last look."""
+    for rank, future in enumerate(futures):
+        if future.done() and rank not in told:
+            told.add(rank)
+            on_answer(rank, future.result())
+    return {future for future in futures if not future.done()}
 
 
 async def _next_change(pending: set[asyncio.Future[Message]], candidates: CandidateSet, timeout: float) -> None:

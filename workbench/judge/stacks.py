@@ -11,6 +11,7 @@ _THREAD = re.compile(r"^(Current thread|Thread) 0x")
 _COLLECTIVES = "torch/distributed/distributed_c10d.py"
 _IDLE = ("workbench/ranks/candidate.py", "_serve")
 _ALIGNING = ("workbench/ranks/shared.py", "align")
+_DEVICE = "workbench/ranks/device.py"
 
 
 @dataclass(frozen=True)
@@ -54,6 +55,8 @@ def _threads(text: str) -> list[list[_Frame]]:
 
 def _outside(frames: list[_Frame]) -> str:
     for frame in frames:
+        if frame.file.endswith(_DEVICE):
+            return "returned, waits for its GPU"
         if frame.file.endswith(_ALIGNING[0]) and frame.function == _ALIGNING[1]:
             return "waits for the other ranks before a timed call"
         if frame.file.endswith(_IDLE[0]) and frame.function == _IDLE[1]:

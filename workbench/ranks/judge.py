@@ -181,10 +181,17 @@ class JudgeRank:
         self._timed = TimedRun(message["number"])
         arguments = self._inputs.draw(message["number"], 0, stock=False, scale=1.0)
         self._baseline(lambda: self._peer(BASELINE).begin(arguments, self._mutable))
-        candidate = self._peer(CANDIDATE)
-        candidate.begin(arguments, self._mutable)
-        empty = [candidate.call((), empty=True) for _ in range(_EMPTY_CALLS)]
-        return {"overhead": [bracket - ns for _started, ns, bracket in empty]}
+        self._peer(CANDIDATE).begin(arguments, self._mutable)
+        self._baseline(lambda: self._empty_calls(BASELINE))
+        return {"overhead": self._empty_calls(CANDIDATE)}
+
+    def _empty_calls(self, side: str) -> list[int]:
+        """What brackets of calls without a call cost, in ns; both sides make them, since their inputs change alike."""
+        costs = []
+        for call in range(-_EMPTY_CALLS, 0):
+            _started, ns, bracket = self._peer(side).call(self._inputs.deltas(self._timed.number, call - 1), empty=True)
+            costs.append(bracket - ns)
+        return costs
 
     def _block(self, message: Message) -> Message:
         """Timed calls of one side: start, duration and the judge's bracket of each, in ns; bad results end it."""

@@ -65,8 +65,10 @@ class Peer:
         return self._ask({"op": "peak"}, ("peak", "bytes"))
 
     def close(self) -> None:
-        """Let go of the candidate."""
+        """Let go of the candidate and of the memory shared with it."""
         self._channel.close()
+        self._inbox.close()
+        self.outbox.close()
 
     def _ask(self, message: Message, needed: tuple[str, ...]) -> Message:
         try:

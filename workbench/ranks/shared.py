@@ -37,6 +37,11 @@ class Region:
         """Bytes of the file, whoever made it grow."""
         return os.fstat(self.fd).st_size
 
+    def close(self) -> None:
+        """Let go of the file; its memory is free once no process and no tensor holds it."""
+        self.map = None
+        os.close(self.fd)
+
     def ensure(self, size: int) -> mmap.mmap:
         """Make room for ``size`` bytes and map them, writable. Tensors over an earlier map stay valid."""
         if self.size < size:

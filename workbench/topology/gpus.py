@@ -11,8 +11,9 @@ from typing import Any
 from workbench.errors import UsageError
 from workbench.topology.model import Device, Group, Link, Topology
 
-NVLINK_GBPS = {1: 20.0, 2: 25.0, 3: 25.0, 4: 25.0, 5: 50.0}
-"""One-way GB/s of one link by NVLink version, by NVIDIA's data sheets (A100 12 x 25, H100 18 x 25, B200 18 x 50)."""
+NVLINK_GBPS = {1: 20.0, 2: 25.0, 3: 25.0, 4: 25.0, 5: 25.0, 6: 25.0, 7: 50.0}
+"""One-way GB/s of one link by NVML's number of the NVLink version (1.0, 2.0, 2.2, 3.0, 3.1, 4.0, 5.0), by NVIDIA's data
+sheets (A100 12 x 25, H100 18 x 25, B200 18 x 50)."""
 SWITCH = "NVSwitch"
 _TO_SWITCH, _TO_GPU = 2, 0
 

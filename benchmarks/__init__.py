@@ -1,0 +1,1 @@
+"""Benchmarks: ``python -m benchmarks.NAME [--json]``; each prints medians, and ratios to its targets."""

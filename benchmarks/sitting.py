@@ -1,0 +1,110 @@
+"""Many attempts in one sitting of the real program: what grows that should not.
+
+Saves come from outside, good, wrong, crashing, with syntax errors, printing, leaving processes behind, and superseded.
+What the program holds is counted at rest, after every twentieth part of the sitting.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+from benchmarks.report import Figure, parser, publish
+from tests.e2e import candidates
+from tests.e2e.processes import Holdings, holdings
+from tests.e2e.sitting import Sitting
+from tests.flow.candidates import with_middle
+
+GROWTH_MB = 10.0
+WARM = 20
+"""Attempts before the first count: everything has been loaded and shown once."""
+_COUNTS = ("processes", "threads", "descriptors", "memfds", "mapped_memfds", "shared_files")
+_KINDS = (
+    candidates.good("plain"),
+    candidates.WRONG_ON_1,
+    candidates.good("plain again"),
+    candidates.RAISES_ON_1,
+    with_middle("print('some output of rank', rank, 'x' * 200)"),
+    candidates.SYNTAX_ERROR,
+    candidates.good("superseded"),
+    candidates.leaves_sleepers("0.2"),
+    candidates.SEGFAULT_ON_1,
+    candidates.good("last"),
+)
+
+
+def texts(count: int) -> Iterator[str]:
+    """So many candidates, each with a text of its own."""
+    return (f"# attempt {turn}\n{_KINDS[turn % len(_KINDS)]}" for turn in range(count))
+
+
+def judge_all(sitting: Sitting, count: int) -> Iterator[int]:
+    """Save one candidate after the other; gives each attempt's number once it is over."""
+    number = 1
+    for text in texts(count - 1):
+        number += 1
+        sitting.save(text)
+        if "# superseded" in text:
+            sitting.sees("5 Verdict", f"#{number} running")
+        else:
+            sitting.verdict(number)
+        yield number
+
+
+def rest(sitting: Sitting) -> Holdings:
+    """What is held once nothing runs, the next ranks stand by, and what ended is gone."""
+    sitting.until(lambda: "ranks ready" in sitting.screen.display[0])
+    sitting.quiet(1.0)
+    return holdings(sitting.process.pid)
+
+
+def main() -> None:
+    """Run it and print the figures."""
+    arguments = parser("Growth over a long sitting.")
+    arguments.add_argument("--attempts", type=int, default=200)
+    chosen = arguments.parse_args()
+    with tempfile.TemporaryDirectory() as folder, Sitting(Path(folder)).ready() as sitting:
+        started = time.monotonic()
+        series: list[tuple[int, Holdings]] = [(1, rest(sitting))]
+        statuses: Counter[str] = Counter()
+        for number in judge_all(sitting, chosen.attempts):
+            statuses.update([sitting.attempts.get(number, "superseded")])
+            if number == WARM or number % max(WARM, chosen.attempts // 10) == 0:
+                series.append((number, rest(sitting)))
+        elapsed = time.monotonic() - started
+        left = len(os.listdir(sitting.temporary))
+    figures = _figures(series)
+    figures.append(Figure("temporary folders at the end", left, "", 1))
+    figures.append(Figure("seconds an attempt, with the counting", elapsed / chosen.attempts, "s"))
+    print("statuses:", dict(statuses))
+    for number, held in series:
+        print(f"after {number}: {dataclasses.asdict(held)}")
+    kept = [{"attempt": number, **dataclasses.asdict(held)} for number, held in series]
+    publish("sitting", figures, chosen.json, series=kept, statuses=statuses)
+
+
+def _figures(series: list[tuple[int, Holdings]]) -> list[Figure]:
+    first = next(held for number, held in series if number >= WARM or number == series[-1][0])
+    last = series[-1][1]
+    note = f"from attempt {WARM} to {series[-1][0]}"
+    figures = [
+        Figure(f"growth in {name.replace('_', ' ')}", getattr(last, name) - getattr(first, name), "", 0, note)
+        for name in _COUNTS
+    ]
+    grown = (last.resident_kb - first.resident_kb) / 1000
+    figures.append(Figure("growth in resident memory of the screen", grown, "MB", GROWTH_MB, note))
+    since_start = (last.resident_kb - series[0][1].resident_kb) / 1000
+    figures.append(Figure("  since the first attempt", since_start, "MB", GROWTH_MB))
+    ranks = (last.ranks_resident_kb - first.ranks_resident_kb) / 1000
+    figures.append(Figure("growth in resident memory of the ranks", ranks, "MB", None, note))
+    figures.append(Figure("resident memory of the screen at the end", last.resident_kb / 1000, "MB", 120))
+    return figures
+
+
+if __name__ == "__main__":
+    main()
