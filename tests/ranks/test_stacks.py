@@ -68,13 +68,18 @@ def test_library_frames_lead_back_to_the_users_line(tmp_path: Path) -> None:
     assert standing(dump, path) == Standing(f"solution, kernel.py:{line}", line)
 
 
-def test_a_collective_is_named(tmp_path: Path) -> None:
-    """A rank that waits in torch.distributed is shown with the collective's name."""
+def collectives(tmp_path: Path, text: str) -> None:
+    """A torch.distributed whose collectives are plain Python, for files in the same folder."""
     library = tmp_path / "torch" / "distributed"
     library.mkdir(parents=True)
-    (library / "distributed_c10d.py").write_text(
-        "def wrapper(call):\n    return all_reduce(call)\n\n\ndef all_reduce(call):\n    call()\n"
-    )
+    for package in (library.parent, library):
+        (package / "__init__.py").touch()
+    (library / "distributed_c10d.py").write_text(text)
+
+
+def test_a_collective_is_named(tmp_path: Path) -> None:
+    """A rank that waits in torch.distributed is shown with the collective's name."""
+    collectives(tmp_path, "def wrapper(call):\n    return all_reduce(call)\n\n\ndef all_reduce(call):\n    call()\n")
     dump, path, line = run(
         tmp_path,
         """
@@ -89,9 +94,7 @@ def test_a_collective_is_named(tmp_path: Path) -> None:
 
 def test_a_collective_that_calls_the_user_is_not_waited_for(tmp_path: Path) -> None:
     """A rank that runs the user's own code inside a collective stands in that code, not in the collective."""
-    library = tmp_path / "torch" / "distributed"
-    library.mkdir(parents=True)
-    (library / "distributed_c10d.py").write_text("def all_reduce(call):\n    call()\n")
+    collectives(tmp_path, "def all_reduce(call):\n    call()\n")
     dump, path, line = run(
         tmp_path,
         """
