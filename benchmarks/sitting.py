@@ -1,7 +1,7 @@
 """Many attempts in one sitting of the real program: what grows that should not.
 
-Saves come from outside, good, wrong, crashing, with syntax errors, printing, leaving processes behind, and superseded.
-What the program holds is counted at rest, after every twentieth part of the sitting.
+Saves come from outside: good, wrong, crashing, with syntax errors, printing, leaving processes behind, and hanging until
+the next one. What the program holds is counted at rest, after every twentieth part of the sitting.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _KINDS = (
     candidates.RAISES_ON_1,
     with_middle("print('some output of rank', rank, 'x' * 200)"),
     candidates.SYNTAX_ERROR,
-    candidates.good("superseded"),
+    candidates.HANGS_ON_1,
     candidates.leaves_sleepers("0.2"),
     candidates.SEGFAULT_ON_1,
     candidates.good("last"),
@@ -49,7 +49,7 @@ def judge_all(sitting: Sitting, count: int) -> Iterator[int]:
     for text in texts(count - 1):
         number += 1
         sitting.save(text)
-        if "# superseded" in text:
+        if text.endswith(candidates.HANGS_ON_1):
             sitting.sees("5 Verdict", f"#{number} running")
         else:
             sitting.verdict(number)

@@ -1,10 +1,11 @@
-"""Make docs/screen.svg from the running program: two CPU ranks, problem 13, after the starter was judged."""
+"""Make docs/screen.svg from the running program: two CPU ranks, problem 13, the starter, a wrong version, the starter."""
 
 from __future__ import annotations
 
 import asyncio
 import dataclasses
 import os
+import re
 import sys
 import tempfile
 from pathlib import Path
@@ -27,10 +28,17 @@ async def _picture(folder: Path, out: Path) -> None:
     text = target.path.read_text(encoding="utf-8")
     app = Workbench(target, settings, text, EventStream(), make_engine)
     async with app.run_test(size=_SIZE) as pilot:
-        while app.view.attempt is None or app.view.attempt.verdict is None:
-            await pilot.pause(0.1)
+        for number, version in enumerate((text, text.replace("dist.all_reduce(product)", "pass"), text + "\n"), 1):
+            target.path.write_text(version, encoding="utf-8")
+            while app.view.current.number < number or app.view.current.verdict is None:
+                await pilot.pause(0.1)
         await pilot.pause(1.0)
-        out.write_text(app.export_screenshot(title="pkwb open 13"), encoding="utf-8")
+        out.write_text(_own_fonts(app.export_screenshot(title="pkwb open 13")), encoding="utf-8")
+
+
+def _own_fonts(svg: str) -> str:
+    """The picture in the reader's own monospaced font: nothing is fetched to show it."""
+    return re.sub(r"@font-face \{.*?\}\s*", "", svg, flags=re.DOTALL).replace("Fira Code", "DejaVu Sans Mono")
 
 
 def main() -> None:

@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from tests.e2e.processes import Process, descendants, left_of
+from tests.e2e.processes import Process, descendants, holdings, left_of
 from tests.widgets.terminal import Terminal
 
 SETTINGS = """\
@@ -169,6 +169,11 @@ class Sitting(Terminal):
         found = descendants(self.process.pid)
         self.known |= found
         return found
+
+    def held(self) -> dict[str, int]:
+        """Processes, descriptors and shared memory that it and its ranks hold now."""
+        now = holdings(self.process.pid)
+        return {"processes": now.processes, "descriptors": now.descriptors, "shared memory": now.memfds}
 
     def left(self) -> set[Process]:
         """What still runs of the processes that were looked at, save those that the program runs now."""

@@ -156,3 +156,15 @@ def test_other_files_in_the_folder(sitting: Sitting) -> None:
 
     assert sitting.judge(candidates.good("the next save")) == "ok"
     assert sitting.latest == number + 1
+
+
+def test_nothing_grows(sitting: Sitting) -> None:
+    """Attempts, good and bad, leave no process, no descriptor and no shared memory behind."""
+    assert sitting.judge(candidates.good("before the count")) == "ok"
+    before = sitting.held()
+    for turn in range(3):
+        assert sitting.judge(candidates.good(f"counted {turn}")) == "ok"
+        assert sitting.judge(f"# {turn}\n{candidates.SEGFAULT_ON_1}") == "crash"
+    assert sitting.judge(candidates.good("after the count")) == "ok"
+
+    sitting.until(lambda: sitting.held() == before)

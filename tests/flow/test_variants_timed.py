@@ -23,7 +23,7 @@ def text_of(problem: Problem, name: str) -> str:
 def test_timed_calls_are_checked(problem: Problem) -> None:
     """A result of the call before passes the only trial and is found while it is timed; an honest kernel is timed."""
     honest = next(name for name in reversed(HONEST) if variant_source(problem, name) is not None)
-    sitting = Sitting(problem, 2, "bfloat16", limit=60, trials=1, samples=10)
+    sitting = Sitting(problem, 2, "bfloat16", limit=60, trials=1, samples=60)
     try:
         good, stale = (sitting.judge(text_of(problem, name)) for name in (honest, "stale"))
     finally:

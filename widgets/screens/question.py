@@ -99,9 +99,13 @@ def legend(difference: Difference) -> Content:
 
 
 def diff_view(difference: Difference) -> Widget:
-    """The two texts compared, side by side where the screen is wide enough."""
-    from textual_diff_view import DiffView
+    """The two texts compared, side by side where the screen is wide enough and this Python has a view for that."""
+    try:
+        from textual_diff_view import DiffView
+    except ImportError:
+        from widgets.screens.unified import UnifiedDiff
 
+        return UnifiedDiff(difference.before, difference.after)
     view = DiffView(difference.before_name, difference.after_name, difference.before, difference.after)
     view.set_reactive(DiffView.split, False)
     view.auto_split = True

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import importlib
 import os
 import sys
 from collections.abc import Callable, Collection
@@ -25,6 +26,11 @@ LINUX = sys.platform == "linux"
 _KINDS: list[type[FileSystemEvent]] = [FileClosedEvent, FileMovedEvent, FileCreatedEvent, FileModifiedEvent]
 _WHOLE = (FileClosedEvent, FileMovedEvent) if LINUX else tuple(_KINDS)
 """Events after which a file is complete. Only Linux tells when a writer closed it."""
+_PAIRING = (
+    ("watchdog.observers.inotify_move_event_grouper", "InotifyMoveEventGrouper"),
+    ("watchdog.observers.inotify_buffer", "InotifyBuffer"),
+)
+"""Where watchdog 7 and watchdog 6 pair the halves of a rename."""
 
 
 class Notifier:
@@ -85,10 +91,9 @@ def _make_observer() -> BaseObserver:
 
 def _report_renames_at_once() -> None:
     """watchdog holds half a rename back for 0.5 s to pair it with its other half; for a save the new name is enough."""
-    with contextlib.suppress(ImportError):
-        from watchdog.observers.inotify_move_event_grouper import InotifyMoveEventGrouper
-
-        InotifyMoveEventGrouper.delay = 0.0
+    for module, name in _PAIRING:
+        with contextlib.suppress(ImportError):
+            getattr(importlib.import_module(module), name).delay = 0.0
 
 
 def _identity(folders: Collection[Path]) -> dict[Path, tuple[int, int]]:
