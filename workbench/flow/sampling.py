@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import secrets
 import time
 from collections.abc import Awaitable, Callable
@@ -19,6 +20,7 @@ WARM_UP_CALLS = 20
 WARM_UP_S = {"cpu": 0.0, "cuda": 0.5}
 """Seconds of warm-up a side at least: a GPU's clocks ramp up, a CPU call is warm after ``WARM_UP_CALLS``."""
 _WARM_UP_CAP_S = 2.0
+_MOST_WARM_UP_CALLS = 500
 _BUDGET_S = 30.0
 """Wall seconds that all samples of both sides may take; slow calls get fewer samples and the flag few-samples."""
 _MIN_SAMPLES = 5
@@ -36,6 +38,8 @@ class Side:
     """What was measured of one side."""
 
     blocks: Blocks = field(default_factory=list)
+    brackets: list[int] = field(default_factory=list)
+    """The judge's own bracket around each call, on its slowest rank, in ns."""
 
     def by_rank(self) -> list[list[int]]:
         """P rows of all durations in ns, in the order measured."""
@@ -44,6 +48,10 @@ class Side:
     def slowest(self) -> list[list[int]]:
         """Per block, each call's duration on its slowest rank, in ns."""
         return [[max(calls) for calls in zip(*block)] for block in self.blocks]
+
+    def claims(self) -> list[int]:
+        """Each call's duration on its slowest rank, in ns, in the order measured."""
+        return [ns for block in self.slowest() for ns in block]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,8 +92,6 @@ class Sampler:
         self._on_figures = on_figures
         self._seed = secrets.randbits(32)
         self._next_call = dict.fromkeys(SIDES, 0)
-        self._brackets: list[int] = []
-        self._claims: list[int] = []
         self.reference = Side()
         self.candidate = Side()
 
@@ -109,15 +115,15 @@ class Sampler:
         Their time is the parent's own: a rank that claims to need none must not keep the warm-up going.
         """
         spent, calls, batch = dict.fromkeys(SIDES, 0.0), 0, 1
-        while calls < WARM_UP_CALLS or min(spent.values()) < self._warm_up_s:
+        while batch > 0:
             for side in SIDES:
                 started = time.perf_counter()
                 await self._timed_block(side, batch, last=False)
                 spent[side] += time.perf_counter() - started
             calls += batch
-            if max(spent.values()) > _WARM_UP_CAP_S:
-                break
-            batch = min(WARM_UP_CALLS, max(1, int(self._warm_up_s * calls / max(spent.values()))))
+            slowest = max(max(spent.values()) / calls, 1e-6)
+            wanted = max(WARM_UP_CALLS, math.ceil(self._warm_up_s / slowest))
+            batch = min(wanted, math.ceil(_WARM_UP_CAP_S / slowest), _MOST_WARM_UP_CALLS) - calls
         return sum(spent.values()) / calls
 
     def _affordable(self, pair_s: float) -> int:
@@ -127,9 +133,7 @@ class Sampler:
         durations, brackets = await self._timed_block(side, calls, last)
         target = self.reference if side == "baseline" else self.candidate
         target.blocks.append(durations)
-        if side == "candidate":
-            self._claims += (max(ns) for ns in zip(*durations))
-            self._brackets += (max(ns) for ns in zip(*brackets))
+        target.brackets += (max(ns) for ns in zip(*brackets))
 
     async def _timed_block(self, side: str, calls: int, last: bool) -> tuple[list[list[int]], list[list[int]]]:
         first = self._next_call[side]
@@ -150,8 +154,8 @@ class Sampler:
         return TimingFigures(
             samples=len(matrix[0]),
             total=total,
-            candidate=_ms(statistics.spread([ns for block in candidate for ns in block])),
-            reference=_ms(statistics.spread([ns for block in reference for ns in block])),
+            candidate=_ms(statistics.spread(self.candidate.claims())),
+            reference=_ms(statistics.spread(self.reference.claims())),
             speedup=statistics.speedup(reference, candidate, self._seed),
             rank_ms=tuple(ns / 1e6 for ns in statistics.rank_medians(matrix)),
             skew=statistics.skew(matrix),
@@ -161,14 +165,18 @@ class Sampler:
     def clocks_disagree(self) -> bool:
         """Whether the ranks claim much less time than the judges' own brackets around the calls leave room for.
 
-        A bracket also holds the message to the rank, the changed inputs and the alignment: ``overhead_ns`` a call,
-        measured with empty calls, doubled for safety. Medians decide, as in the figures: on a busy machine a single
-        call can wait for a core longer than all others take.
+        A bracket also holds the message to the rank, the changed inputs and the alignment. What they cost, doubled for
+        safety, is measured with empty calls (``overhead_ns``) and, on a machine that is busy at times, from the
+        reference's calls in between. Medians decide, as in the figures: a single call can wait for a core longer than
+        all others take.
         """
-        if not self._claims:
+        claims = self.candidate.claims()
+        if not claims:
             return False
-        unexplained = median(self._brackets) - 2 * max(self._overhead_ns, _MIN_OVERHEAD_NS)
-        return unexplained > 0 and median(self._claims) < _DISAGREEMENT * unexplained
+        gaps = [bracket - claim for bracket, claim in zip(self.reference.brackets, self.reference.claims())]
+        overhead = max(self._overhead_ns, median(gaps), _MIN_OVERHEAD_NS)
+        unexplained = median(self.candidate.brackets) - 2 * overhead
+        return unexplained > 0 and median(claims) < _DISAGREEMENT * unexplained
 
 
 def _ms(spread: Spread) -> Spread:
