@@ -34,6 +34,10 @@ class Attempt:
     device: str
     note: str
 
+    def name(self, sitting: str) -> str:
+        """``#3`` within its own sitting, ``id 57`` seen from any other, whose numbers start anew."""
+        return f"#{self.number}" if self.sitting == sitting else f"id {self.id}"
+
 
 @dataclass(frozen=True, kw_only=True)
 class Sitting:

@@ -8,6 +8,8 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
+RANKS_PYTHON = os.environ.get("PKWB_RANKS_PYTHON") or sys.executable
+"""The interpreter with torch, as ``make test RANKS_PYTHON=...`` names it."""
 
 
 def environment(**more: str) -> dict[str, str]:

@@ -36,6 +36,16 @@ PLACES: tuple[Place, ...] = (
     Place("log", "Log", "9", "bottom", "Log", "Log"),
 )
 PLACE: Mapping[str, Place] = {place.name: place for place in PLACES}
+_ALONE = frozenset({"verdict", "speed"})
+
+
+def frame_of(name: str) -> str:
+    """What is hidden when a pane is: the region that it shares with others, on the right the pane alone."""
+    return name if name in _ALONE else PLACE[name].region
+
+
+FRAMES = frozenset(map(frame_of, PLACE))
+"""Everything that can be hidden."""
 
 
 class TabbedRegion(Vertical):

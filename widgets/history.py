@@ -14,6 +14,7 @@ from widgets.messages import AttemptChosen
 from widgets.plain import plain
 from widgets.reading import KEYS_HELP, ReadingPane
 from widgets.words import status_text
+from workbench.target import Target
 
 _WIDE = 70
 """Cells from which on there is room for time and bandwidth."""
@@ -26,20 +27,24 @@ class HistoryPane(ReadingPane):
 ### History
 
 Number, time, status, speedup and reason of each attempt, newest first; with more room also the time of a call and the
-bandwidth. `*` marks the fastest good one.
+bandwidth. Attempts of earlier sittings have their `id` instead of a number, as `pkwb sessions` takes it. Where size,
+dtype, ranks or backend were others than now, they are named. `*` marks the fastest good one under the present ones.
 
 `enter` or a click shows an attempt: its source, what differs from the text now, and a way to restore it.
 {KEYS_HELP}"""
 
-    def __init__(self) -> None:
+    def __init__(self, target: Target) -> None:
         super().__init__()
+        self._target = target
+        self._sitting = ""
         self._attempts: tuple[Attempt, ...] = ()
 
-    def show_attempts(self, attempts: Sequence[Attempt]) -> None:
-        """Show these, in the order of the store or any other; the cursor stays on its attempt."""
+    def show_attempts(self, attempts: Sequence[Attempt], sitting: str) -> None:
+        """Show these, in any order; ``sitting`` is the present one. The cursor stays on its attempt."""
         cursor = self.lines.cursor
         kept = self._attempts[cursor].id if 0 <= cursor < len(self._attempts) else None
         self._attempts = tuple(sorted(attempts, key=lambda one: one.id, reverse=True))
+        self._sitting = sitting
         at = next((row for row, one in enumerate(self._attempts) if one.id == kept), 0) if cursor > 0 else 0
         self.relayout()
         if self.lines.choices:
@@ -49,11 +54,13 @@ bandwidth. `*` marks the fastest good one.
         """One line each, the reason last."""
         if not self._attempts:
             return [Content.styled("no attempts yet", "dim")]
-        best = _best(self._attempts)
-        today = time.strftime("%Y-%m-%d")
-        digits = max(len(str(one.number)) for one in self._attempts)
-        wide = width >= _WIDE
-        return [_line(one, one is best, today, digits + 1, wide) for one in self._attempts]
+        best = self._best()
+        names = [one.name(self._sitting) for one in self._attempts]
+        room = max(map(len, names))
+        return [
+            self._line(one, name.ljust(room), one is best, width >= _WIDE)
+            for one, name in zip(self._attempts, names, strict=True)
+        ]
 
     def choices(self) -> range:
         """Every attempt."""
@@ -63,30 +70,40 @@ bandwidth. `*` marks the fastest good one.
         """Show it."""
         self.post_message(AttemptChosen(self._attempts[line].id))
 
+    def _best(self) -> Attempt | None:
+        """The good attempt with the highest median speedup, the earliest of equals, of those that can be compared."""
+        good = [one for one in self._attempts if one.status == "ok" and not self._conditions(one)]
+        timed = [(one.speedup.median, -one.id, one) for one in good if one.speedup]
+        return max(timed, key=lambda entry: entry[:2])[2] if timed else None
 
-def _best(attempts: tuple[Attempt, ...]) -> Attempt | None:
-    """The good attempt with the highest median speedup, the earliest of equals."""
-    timed = [(one.speedup.median, -one.id, one) for one in attempts if one.speedup and one.status == "ok"]
-    return max(timed, key=lambda entry: entry[:2])[2] if timed else None
+    def _conditions(self, one: Attempt) -> str:
+        """Where an attempt was made under other conditions than the present: which."""
+        target, binding = self._target, self._target.binding
+        now = (binding.size, binding.dtype, f"{target.world} {target.device} ranks", target.backend)
+        then = (one.size, one.dtype, f"{one.world} {one.device} ranks", one.backend)
+        return " ".join(old for old, new in zip(then, now, strict=True) if old != new)
 
-
-def _line(one: Attempt, best: bool, today: str, width: int, wide: bool) -> Content:
-    started = time.localtime(one.started)
-    same_day = time.strftime("%Y-%m-%d", started) == today
-    when = time.strftime("%H:%M:%S" if same_day else "%d %b", started)
-    speed = fmt.speedup(one.speedup.median) if one.speedup else "-"
-    figures = [
-        (Content(fmt.duration(one.candidate_ms) if one.candidate_ms is not None else "-"), 8),
-        (Content(fmt.bandwidth(one.gbps) if one.gbps is not None else "-"), 9),
-    ]
-    note = plain(one.note or ("" if one.status == "ok" else one.reason))
-    return cells(
-        [
-            (Content.styled(f"#{one.number}", "bold"), width),
-            (Content.styled(when, "dim"), 8),
-            (status_text(one.status), 13),
-            (Content.styled(f"{speed}{' *' if best else ''}", "bold" if best else ""), 9),
-            *(figures if wide else []),
-            (Content(note), 0),
+    def _line(self, one: Attempt, name: str, best: bool, wide: bool) -> Content:
+        speed = fmt.speedup(one.speedup.median) if one.speedup else "-"
+        figures = [
+            (Content(fmt.duration(one.candidate_ms) if one.candidate_ms is not None else "-"), 8),
+            (Content(fmt.bandwidth(one.gbps) if one.gbps is not None else "-"), 10),
         ]
-    )
+        reason = plain(one.note or ("" if one.status == "ok" else one.reason))
+        return cells(
+            [
+                (Content.styled(name, "bold" if one.sitting == self._sitting else ""), len(name)),
+                (Content.styled(_when(one.started), "dim"), 8),
+                (status_text(one.status), 13),
+                (Content.styled(f"{speed}{' *' if best else ''}", "bold" if best else ""), 9),
+                *(figures if wide else []),
+                (Content(" · ".join(filter(None, (self._conditions(one), reason)))), 0),
+            ]
+        )
+
+
+def _when(seconds: float) -> str:
+    """The time of day, or the day where that is not today."""
+    started = time.localtime(seconds)
+    same_day = time.strftime("%Y-%m-%d", started) == time.strftime("%Y-%m-%d")
+    return time.strftime("%H:%M:%S" if same_day else "%d %b", started)

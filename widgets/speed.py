@@ -29,10 +29,11 @@ class SpeedPane(ReadingPane):
 ### Speed
 
 **speedup** is the reference's time over the candidate's, with its 95% interval; where the interval covers 1 there is no
-measured difference. **best** and **before** are earlier good attempts. Times are medians with their 10th and 90th
+measured difference. **best** is the fastest good attempt under these conditions, of this sitting or, with its `id` in
+the session store, of an earlier one; **before** is the good attempt before. Times are medians with their 10th and 90th
 percentile; each sample is the slowest rank's. **skew** is how far the fastest rank is ahead of the slowest.
 
-**bandwidth** is the bytes that the result needs over the time, against the one-way peak of a rank's link.
+**bandwidth** is the bytes that the result needs over the time, against the one-way **peak** of a rank's link.
 Dimmed figures belong to the last good attempt and stay until this one has been timed.
 {KEYS_HELP}"""
 
@@ -42,7 +43,7 @@ Dimmed figures belong to the last good attempt and stay until this one has been 
 
     def show_view(self, view: RunView) -> None:
         """Show another view."""
-        if (view.current, view.good, view.best) != (self._view.current, self._view.good, self._view.best):
+        if _seen(view) != _seen(self._view):
             self._view = view
             self.relayout()
 
@@ -55,6 +56,10 @@ Dimmed figures belong to the last good attempt and stay until this one has been 
         top = _lines(_speedup(shown, stale), width, stale)
         rest = _lines(_figures(shown, min(_BAR, max(4, width - LABEL))), width, stale)
         return [*top, *_lines(_earlier(view, shown, width), width), *rest]
+
+
+def _seen(view: RunView) -> tuple[object, ...]:
+    return view.current, view.good, view.best, view.record
 
 
 def _lines(fields: Iterable[Field], width: int, stale: bool = False) -> list[Content]:
@@ -98,35 +103,41 @@ def _quality(shown: AttemptView) -> Iterator[Field]:
     parts = [f"skew {fmt.percent(skew)}" if skew is not None else "", *(f"! {plain(flag)}" for flag in flags)]
     if any(parts):
         yield "quality", "  ".join(filter(None, parts))
-    if final and final.first_call_ms is not None:
-        yield "first call", fmt.duration(final.first_call_ms)
-    if final and final.peak_rss_bytes:
-        yield "memory", fmt.memory(final.peak_rss_bytes)
+    once = fmt.duration(final.first_call_ms) if final and final.first_call_ms is not None else ""
+    peak = f"memory {fmt.memory(final.peak_rss_bytes)}" if final and final.peak_rss_bytes else ""
+    if once or peak:
+        yield "first call", "  ".join(filter(None, (once or "-", peak)))
 
 
 def _bandwidth(rate: Bandwidth, cells: int) -> Iterator[Field]:
     """Needed bytes over time against the peak; the label says what the peak is of."""
     reached, share = fmt.bandwidth(rate.gbps), f"  {fmt.percent(rate.share)}" if rate.share is not None else ""
-    if rate.peak_gbps:
-        peak = fmt.bandwidth(rate.peak_gbps)
-        unit = f" {peak.split(' ')[1]}"
-        reached = f"{reached.removesuffix(unit)} of {peak}"
+    reached = _beside(reached, " of ", fmt.bandwidth(rate.peak_gbps)) if rate.peak_gbps else reached
     yield "bandwidth", f"{reached}{share}"
     if rate.share is not None:
         yield "", Content.styled(fmt.bar(rate.share, cells), "$text-primary")
     if rate.label:
-        yield "", Content.styled(f"{'peak: ' if rate.peak_gbps else ''}{plain(rate.label)}", "dim")
-    busbw = f", busbw {fmt.bandwidth(rate.busbw)}" if rate.busbw is not None else ""
-    yield "", f"reference {fmt.bandwidth(rate.reference_gbps)}{busbw}"
-    yield "bytes", f"needed {fmt.moved(rate.needed_bytes)}, reference {fmt.moved(rate.reference_bytes)}"
+        yield "peak" if rate.peak_gbps else "", Content.styled(plain(rate.label), "dim")
+    reference = f"reference {fmt.bandwidth(rate.reference_gbps)}"
+    busbw = fmt.bandwidth(rate.busbw) if rate.busbw is not None else ""
+    yield ("busbw", _beside(busbw, ", ", reference)) if busbw else ("", reference)
+    yield "needed", f"{fmt.moved(rate.needed_bytes)}, reference {fmt.moved(rate.reference_bytes)}"
+
+
+def _beside(first: str, between: str, second: str) -> str:
+    """Two figures with their unit; where it is the same, it is said once."""
+    unit = f" {second.rpartition(' ')[2]}"
+    return f"{first.removesuffix(unit)}{between}{second}"
 
 
 def _earlier(view: RunView, shown: AttemptView, width: int) -> Iterator[Field]:
     """The best so far, the change against the good attempt before, and the line of all speedups."""
     ratio = shown.speedup
-    if view.best:
-        itself = " this one" if view.best.number == view.attempt else ""
-        yield "best", f"{fmt.speedup(view.best.ratio.median)} (#{view.best.number}){itself}"
+    best, record = view.best, view.record
+    if record and (not best or record.ratio.median > best.ratio.median):
+        yield "best", f"{fmt.speedup(record.ratio.median)} (id {record.number}, earlier sitting)"
+    elif best:
+        yield "best", f"{fmt.speedup(best.ratio.median)} (#{best.number}){' this one' * (best.number == view.attempt)}"
     before = view.baseline
     if before and ratio:
         yield "before", f"{fmt.speedup(before.ratio.median)} (#{before.number}) {_change(ratio, before)}"
@@ -138,7 +149,7 @@ def _change(ratio: Ratio, before: Speed) -> str:
     """The change of the medians; the intervals must not overlap for it to count."""
     apart = ratio.low > before.ratio.high or ratio.high < before.ratio.low
     changed = fmt.change(ratio.median / before.ratio.median) if before.ratio.median else ""
-    return changed if apart else f"{changed} (within the intervals)"
+    return changed if apart else f"{changed}, no difference"
 
 
 def _sparkline(speeds: tuple[Speed, ...]) -> str:

@@ -63,6 +63,8 @@ class RunView:
     good: AttemptView | None = None
     before: AttemptView | None = None
     best: Speed | None = None
+    record: Speed | None = None
+    """The best of earlier sittings under the same conditions; its number is the attempt's id in the session store."""
     speedups: tuple[Speed, ...] = ()
     output: Output = field(default_factory=Output)
     ready: RanksReady | None = None

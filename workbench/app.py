@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import gc
 import os
 import signal
 import sys
 import threading
 from collections.abc import Callable, Coroutine
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import textual.screen
@@ -28,7 +30,7 @@ from widgets.frame import PaneStrip
 from widgets.messages import AttemptChosen, CopyRequested, JumpTo, RankChosen
 from widgets.rowdiff import RowDiff
 from widgets.stages import StageLine
-from widgets.state import RunView, reduce
+from widgets.state import RunView, Speed, reduce
 from widgets.topline import TopLine
 from workbench import panes
 from workbench.actions import ACTIONS
@@ -37,9 +39,11 @@ from workbench.bindings import WorkbenchEditor, app_bindings, palette_actions
 from workbench.config import Settings
 from workbench.controllers.crash import Surviving
 from workbench.controllers.layout import SMALLEST, LayoutControl, focus_inside
+from workbench.controllers.memory import Look, remember, remembered
 from workbench.controllers.runs import RunControl, RunnerMaker
 from workbench.controllers.talk import Talk
 from workbench.controllers.work_file import AUTOSAVE_SECONDS, FileControl
+from workbench.errors import UsageError
 from workbench.events import Event, EventStream, Notice
 from workbench.target import Target
 
@@ -73,16 +77,19 @@ class Workbench(AppActions, Surviving, RowDiff):
         self.panes: dict[str, Widget] = {}
         """Panes by name, as far as they have been made."""
         self.editor_pane = EditorPane(target.path, text, blink=False, editor=WorkbenchEditor)
+        self._top, self._stages = TopLine(target), StageLine()
+        self._bottom = panes.bottom(target, self._made)
         self.runs = RunControl(target, settings, stream, maker)
         self.files = FileControl(target, self.editor_pane, self.runs, self.tell)
-        self.arrangement = LayoutControl(self, settings.ui.layout == "results")
+        self._look = remembered(settings)
+        self.arrangement = LayoutControl(self, self._look.results, self._look.hidden)
         self.talk = Talk(self)
         self._flush_timer: Timer | None = None
         self._unsaved_timer: Timer | None = None
         self._unsubscribe = stream.subscribe(self._on_event)
         for theme in OWN:
             self.register_theme(theme)
-        self.theme = settings.ui.theme
+        self.theme = self._look.theme
         self.set_keymap(settings.ui.keys)
 
     # -- screen
@@ -90,14 +97,14 @@ class Workbench(AppActions, Surviving, RowDiff):
     def compose(self) -> ComposeResult:
         """The first screen: only what is seen at once."""
         with Vertical(id="body"):
-            yield TopLine(self.target)
+            yield self._top
             yield PaneStrip(id="strip")
             with Horizontal(id="main"):
                 yield self._framed(panes.left(self.target, self._made))
                 yield self._framed(self.editor_pane)
                 yield panes.right(self.target, self._made)
-            yield StageLine()
-            yield self._framed(panes.bottom(self.target, self._made))
+            yield self._stages
+            yield self._framed(self._bottom)
         yield Static(id="tiny")
         yield Footer(compact=True, show_command_palette=False)
 
@@ -115,6 +122,7 @@ class Workbench(AppActions, Surviving, RowDiff):
         focus_inside(self.query_one(f"#{self.arrangement.active}"))
         self._handle_signals()
         self.settled = True
+        self.arrangement.on_change = self.keep_look
         self.call_after_refresh(lambda: self.background(self._start(), "start"))
 
     async def _start(self) -> None:
@@ -152,19 +160,30 @@ class Workbench(AppActions, Surviving, RowDiff):
 
     def _show_all(self) -> None:
         """Show the newest state, at most so many times a second."""
-        widgets = (self.query_one(TopLine), self.query_one(StageLine), self.editor_pane, *self.panes.values())
+        widgets: tuple[Any, ...] = (self._top, self._stages, self.editor_pane, *self.panes.values())
         if self._flush_timer is not None and all(widget.is_mounted for widget in widgets):
             self._flush_timer.pause()
         for widget in widgets:
-            if widget.is_mounted and hasattr(widget, "show_view"):
+            if widget.is_mounted and widget.is_attached:
                 widget.show_view(self.view)
-        panes.badges(self, self.view)
+        panes.badges(self._bottom, self.view)
+
+    def keep_look(self) -> None:
+        """What was changed on screen is there again in the next sitting."""
+        before, now = self._look, Look(self.theme, self.arrangement.results, self.arrangement.hidden)
+        if now != before and self.runs.live:
+            self._look = now
+            self.background(_quietly(asyncio.to_thread(remember, before, now)), "look")
 
     async def show_history(self) -> None:
         """Read earlier attempts from the store and show them."""
         pane: Any = self.panes.get("history")
         if pane is not None:
-            pane.show_attempts(await self.runs.attempts())
+            pane.show_attempts(await self.runs.attempts(), self.runs.sitting)
+        best = await self.runs.record()
+        if best is not None and best.speedup is not None and best.sitting != self.runs.sitting:
+            self.view = replace(self.view, record=Speed(number=best.id, ratio=best.speedup))
+            self._changed()
 
     def _disk_changed(self) -> None:
         self.background(self._after_disk_change(), "disk")
@@ -289,6 +308,12 @@ class Workbench(AppActions, Surviving, RowDiff):
 
 def _caller(app: Workbench, target: str) -> Callable[[], Any]:
     return lambda: app.run_action(target)
+
+
+async def _quietly(job: Coroutine[Any, Any, None]) -> None:
+    """A state folder that cannot be written is told of by the session store."""
+    with contextlib.suppress(UsageError):
+        await job
 
 
 def over_ssh() -> bool:

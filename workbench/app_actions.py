@@ -33,6 +33,10 @@ class AppActions(RowDiff):
         """Run a coroutine beside the screen."""
         raise NotImplementedError
 
+    def keep_look(self) -> None:
+        """Remember theme and layout."""
+        raise NotImplementedError
+
     def tell(self, text: str, severity: str) -> None:
         """Show a message."""
         raise NotImplementedError
@@ -91,7 +95,8 @@ class AppActions(RowDiff):
         """Change the colours."""
         names = list(NAMES)
         self.theme = names[(names.index(self.theme) + 1) % len(names)] if self.theme in names else names[0]
-        self.tell(f"theme {self.theme}; keep it with ui.theme in the settings", "information")
+        self.keep_look()
+        self.tell(f"theme {self.theme}", "information")
 
     def action_help(self) -> None:
         """Help for the focused pane."""

@@ -112,7 +112,7 @@ class UiSettings:
 
 @dataclass(frozen=True)
 class Settings:
-    """All settings; ``sources`` names the files they were read from."""
+    """All settings; ``sources`` names the files they were read from, ``given`` the keys that they or flags set."""
 
     ranks: RanksSettings = field(default_factory=RanksSettings)
     run: RunSettings = field(default_factory=RunSettings)
@@ -122,3 +122,4 @@ class Settings:
     sessions: SessionSettings = field(default_factory=SessionSettings)
     ui: UiSettings = field(default_factory=UiSettings)
     sources: tuple[str, ...] = ()
+    given: frozenset[str] = frozenset()

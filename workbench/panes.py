@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from textual.containers import Vertical
 from textual.widget import Widget
@@ -13,9 +13,8 @@ from widgets.frame import PLACE, TabbedRegion
 from widgets.state import RunView
 from workbench.target import Target
 
-if TYPE_CHECKING:
-    from workbench.app import Workbench
-
+_AROUND_RANKS = 4
+"""Rows of the verdict pane besides the ranks': its frame, the headline, the names of the columns."""
 Made = Callable[[str, Widget], None]
 """Told of each pane when it is made: its name, and the pane."""
 _CLASSES: dict[str, tuple[str, str, bool]] = {
@@ -24,7 +23,7 @@ _CLASSES: dict[str, tuple[str, str, bool]] = {
     "reference": ("widgets.reference", "ReferencePane", True),
     "verdict": ("widgets.verdicts", "VerdictPane", True),
     "speed": ("widgets.speed", "SpeedPane", True),
-    "history": ("widgets.history", "HistoryPane", False),
+    "history": ("widgets.history", "HistoryPane", True),
     "diagnostics": ("widgets.diagnostics", "DiagnosticsPane", False),
     "log": ("widgets.log", "LogPane", False),
 }
@@ -47,13 +46,13 @@ def right(target: Target, made: Made) -> Vertical:
     for pane in panes:
         place = PLACE[pane.id or ""]
         pane.border_title = f"{place.digit} {place.title}"
+    panes[0].styles.min_height = target.world + _AROUND_RANKS
     return Vertical(*panes, id="right", classes="region")
 
 
-def badges(app: Workbench, view: RunView) -> None:
-    """Numbers on the tabs: errors and warnings, and a dot for ranks that have said something."""
+def badges(region: TabbedRegion, view: RunView) -> None:
+    """Numbers on the tabs: errors and warnings."""
     count = len(view.current.diagnostics)
-    region = app.query_one("#bottom", TabbedRegion)
     region.set_badge("diagnostics", f" ({count})" if count else "")
 
 

@@ -157,7 +157,7 @@ def _build(given: Mapping[str, _Given], sources: tuple[str, ...]) -> Settings:
         option = known[key]
         values.setdefault(option.section, {})[option.name] = _resolve(option, _check(option, item), item.folder)
     sections = {name: schema(**values.get(name, {})) for name, schema in _sections()}
-    return Settings(sources=sources, **sections)
+    return Settings(sources=sources, given=frozenset(given), **sections)
 
 
 def _near(wrong: str, known: Iterable[str]) -> str:

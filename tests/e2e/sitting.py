@@ -16,7 +16,7 @@ SETTINGS = """\
 [run]
 size = "smoke"
 trials = 2
-samples = 10
+samples = 40
 
 [limits]
 stall = 0.5

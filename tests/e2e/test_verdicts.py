@@ -24,7 +24,7 @@ def test_good_save(sitting: Sitting, how: Callable[[Path, str], None]) -> None:
     sitting.sees(SPEED, "x [", "candidate", "reference", "bandwidth", "peak: gloo")
     sitting.sees(EDITOR, f"# {how.__name__}")
     sitting.until("checked 2/2")
-    sitting.until("timed 10/10")
+    sitting.until("timed 40/40")
 
 
 def test_save_that_changes_nothing(sitting: Sitting) -> None:

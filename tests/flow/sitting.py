@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 from problems.binding import bind
 from problems.loader import find_problem
 from problems.model import Problem
+from tests.program import RANKS_PYTHON
 from workbench.config import Settings
 from workbench.events import Event, EventStream, Verdict
 from workbench.flow.engine import Engine
@@ -34,6 +35,7 @@ def quick_settings(limit: float, **run: Any) -> Settings:
     settings = Settings()
     return dataclasses.replace(
         settings,
+        ranks=dataclasses.replace(settings.ranks, python=RANKS_PYTHON),
         run=dataclasses.replace(settings.run, **{"samples": 0, "trials": 3, **run}),
         limits=dataclasses.replace(settings.limits, run=limit, stall=limit / 6),
     )

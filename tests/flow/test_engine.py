@@ -23,7 +23,6 @@ from workbench.events import (
     Verdict,
 )
 
-
 NEVER = BAD["never returns"][0]
 
 

@@ -21,16 +21,17 @@ def text_of(problem: Problem, name: str) -> str:
 
 @pytest.mark.parametrize("problem", PROBLEMS, ids=lambda problem: problem.stem)
 def test_timed_calls_are_checked(problem: Problem) -> None:
-    """A result of the call before passes the only trial and is found while it is timed; an honest kernel is timed."""
+    """A result of the call before passes the only trial and is found in the timing; an honest one is never wrong."""
     honest = next(name for name in reversed(HONEST) if variant_source(problem, name) is not None)
-    sitting = Sitting(problem, 2, "bfloat16", limit=60, trials=1, samples=60)
+    sitting = Sitting(problem, 2, "bfloat16", limit=60, trials=1, samples=20)
     try:
         good, stale = (sitting.judge(text_of(problem, name)) for name in (honest, "stale"))
     finally:
         sitting.close()
 
-    assert (good.status, good.reason) == ("ok", "")
-    assert good.speedup is not None
+    # a machine too busy for its clocks to agree makes an honest kernel suspect, never wrong
+    assert good.status in ("ok", "suspect")
+    assert [rank.status for rank in good.ranks] == ["ok", "ok"]
     assert (stale.status, stale.trials_passed) == ("wrong", 1)
     assert "timed call" in stale.reason
     assert stale.speedup is None

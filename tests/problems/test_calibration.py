@@ -5,16 +5,14 @@ from __future__ import annotations
 import json
 import math
 import subprocess
-import sys
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from problems.loader import catalogue, load_problem
+from tests.program import RANKS_PYTHON, ROOT
 from tests.variants import HONEST, NAMES, WRONG, not_applicable, variant_source
 
-ROOT = Path(__file__).resolve().parents[2]
 ENTRIES = catalogue()
 WORLDS = (2, 4)
 _BY_VALUE = [name for name in WRONG if name not in ("stale", "float16", "mutates_input")]
@@ -32,7 +30,7 @@ def measured(tmp_path_factory: pytest.TempPathFactory) -> dict[int, list[dict[st
     found = {}
     for world in WORLDS:
         folder = tmp_path_factory.mktemp(f"ranks{world}")
-        command = [sys.executable, "-W", "ignore", "-m", "tests.problems.ranks", str(world), str(folder), "smoke"]
+        command = [RANKS_PYTHON, "-W", "ignore", "-m", "tests.problems.ranks", str(world), str(folder), "smoke"]
         done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=110)
         assert done.returncode == 0, done.stderr
         found[world] = [json.loads((folder / f"{rank}.json").read_text()) for rank in range(world)]

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from problems.formula import parse
+from tests.program import RANKS_PYTHON, ROOT
 from workbench.errors import FormulaError
-
-ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.mark.parametrize(
@@ -114,7 +112,7 @@ same("min(i, j) * 2", [2 * min(x, 1 - x) for x in range(-3, 5)])
 same("ceil(i / 2)", [-1, -1, 0, 0, 1, 1, 2, 2])
 assert parse("i // n").evaluate({"i": i, "n": 3}).dtype == torch.int64
 """
-    subprocess.run([sys.executable, "-c", script], check=True, cwd=ROOT, timeout=60)
+    subprocess.run([RANKS_PYTHON, "-c", script], check=True, cwd=ROOT, timeout=60)
 
 
 def test_needs_the_standard_library_only() -> None:

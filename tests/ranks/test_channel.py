@@ -289,7 +289,6 @@ async def test_nothing_comes_after_close(parent: Parent) -> None:
     assert (parent.messages, parent.reasons) == ([], [])
 
 
-@pytest.mark.xfail(reason="a descriptor whose message could not be sent stays open")
 async def test_wires_to_dead_ranks_leave_no_descriptors() -> None:
     """Sending files to a rank that died keeps nothing open once the wire is closed."""
     with open(os.devnull, encoding="ascii") as file:

@@ -7,9 +7,10 @@ import os
 from typing import Any
 
 import pytest
-import torch
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+
+torch = pytest.importorskip("torch", reason="torch is not installed for this Python")
 
 from workbench.ranks import compare as module
 from workbench.ranks.compare import Difference, Mismatch, Rule, compare, mismatch

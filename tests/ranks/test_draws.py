@@ -7,10 +7,12 @@ import math
 from typing import Any
 
 import pytest
-import torch
 
 from problems.binding import bind, judge_job
 from problems.loader import catalogue, load_problem
+
+torch = pytest.importorskip("torch", reason="torch is not installed for this Python")
+
 from workbench.ranks.arguments import Arguments
 from workbench.ranks.draws import InputSource
 

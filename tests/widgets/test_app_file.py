@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from sessions.recovery import Recovery
+from sessions.store import Store
+from tests.widgets.script import good_run
 from tests.widgets.stage import TEXT, Stage, stage
 
 
@@ -45,12 +48,16 @@ async def test_save_runs_once(tmp_path: Path) -> None:
 
 
 async def test_saving_twice_runs_twice(tmp_path: Path) -> None:
-    """Saving the same text again runs it again: the user asked for it."""
+    """Saving the same text again runs it again, since the user asked for it, and says that nothing has changed."""
     async with stage(tmp_path) as place:
+        place.write("# x\n")
         await place.pilot.press("ctrl+s")
         await place.until(lambda: len(place.runner.given) == 2)
+        assert "unchanged" not in place.messages()
         await place.pilot.press("ctrl+s")
         await place.until(lambda: len(place.runner.given) == 3)
+
+        assert "the text is unchanged; it is judged once more" in place.messages()
 
 
 @pytest.mark.parametrize("how", ["rename", "in place"])
@@ -337,6 +344,33 @@ async def test_earlier_attempt_is_restored(tmp_path: Path) -> None:
 
         assert place.app.editor_pane.dirty
         assert place.path.read_text() == "# second\n" + TEXT
+
+
+async def test_earlier_sitting(tmp_path: Path) -> None:
+    """The next sitting shows the attempts of the one before, and its best speedup under the same conditions."""
+    async with stage(tmp_path) as place:
+        for event in good_run(1):
+            place.runner.emit(event)
+        history: Any = place.app.panes["history"]
+        await place.until(lambda: "1.34x *" in history.lines.texts[0])
+
+    async with stage(tmp_path) as place:
+        history = place.app.panes["history"]
+        await place.until(lambda: history.lines.texts[0].startswith("id 1 "))
+        for event in good_run(1, speedup=1.2):
+            place.runner.emit(event)
+        speed: Any = place.app.panes["speed"]
+        await place.until(lambda: any("1.34x (id 1, earlier sitting)" in text for text in speed.lines.texts))
+
+
+async def test_opened_problem_is_remembered(tmp_path: Path) -> None:
+    """`pkwb open` without a name opens the problem that was opened last."""
+    async with stage(tmp_path) as place:
+        await place.until(lambda: place.app.runs.sitting)
+
+    store = Store.open()
+    assert store.last_opened() == "1_allreduce"
+    store.close()
 
 
 async def test_copy_says_what_was_done(tmp_path: Path) -> None:

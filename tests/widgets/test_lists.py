@@ -100,9 +100,9 @@ async def test_message_of_several_lines_is_one_line() -> None:
 @pytest.mark.parametrize("size", SIZES)
 async def test_history_is_newest_first_with_the_best_marked(size: tuple[int, int]) -> None:
     """Attempts stand newest first; the fastest good one has a star, a faster wrong one has not."""
-    pane = HistoryPane()
+    pane = HistoryPane(script.make_target())
     async with Host(pane).run_test(size=size) as pilot:
-        pane.show_attempts([attempt(1, speedup=1.2), attempt(2, speedup=1.5), attempt(3, "wrong", 9.0)])
+        pane.show_attempts([attempt(1, speedup=1.2), attempt(2, speedup=1.5), attempt(3, "wrong", 9.0)], "now")
         await pilot.pause()
         rows = visible(pane).splitlines()
 
@@ -112,12 +112,39 @@ async def test_history_is_newest_first_with_the_best_marked(size: tuple[int, int
         assert "1.50x *" in rows[1]
 
 
+async def test_attempts_of_earlier_sittings_have_their_id() -> None:
+    """A number belongs to the present sitting; an attempt of an earlier one has its id instead."""
+    pane = HistoryPane(script.make_target())
+    async with Host(pane).run_test(size=(120, 24)) as pilot:
+        earlier = dataclasses.replace(attempt(1, speedup=1.5), id=57, sitting="before")
+        pane.show_attempts([earlier, attempt(1, speedup=1.2)], "now")
+        await pilot.pause()
+        rows = visible(pane).splitlines()
+
+        assert rows[0].startswith("#1 ")
+        assert rows[1].startswith("id 57 ")
+        assert "1.50x *" in rows[1]
+
+
+async def test_other_conditions_are_named() -> None:
+    """An attempt at another size or with other ranks says so, and is not the best one."""
+    pane = HistoryPane(script.make_target())
+    async with Host(pane).run_test(size=(120, 24)) as pilot:
+        other = dataclasses.replace(attempt(1, speedup=9.0), size="smoke", world=4)
+        pane.show_attempts([other, attempt(2, speedup=1.2)], "now")
+        await pilot.pause()
+        rows = visible(pane).splitlines()
+
+        assert "smoke 4 cpu ranks" in rows[1]
+        assert ["*" in row for row in rows] == [True, False]
+
+
 async def test_history_enter_shows_the_attempt() -> None:
     """Enter on a row asks for that attempt by its id."""
-    pane = HistoryPane()
+    pane = HistoryPane(script.make_target())
     app = Host(pane)
     async with app.run_test(size=NARROW) as pilot:
-        pane.show_attempts([attempt(number) for number in range(1, 4)])
+        pane.show_attempts([attempt(number) for number in range(1, 4)], "now")
         await pilot.press("down", "enter", "end", "enter", "up", "enter")
 
         assert app.said == [102, 101, 102]
@@ -125,12 +152,12 @@ async def test_history_enter_shows_the_attempt() -> None:
 
 async def test_history_cursor_stays_on_its_attempt() -> None:
     """A new attempt above does not move the cursor off the one that is looked at."""
-    pane = HistoryPane()
+    pane = HistoryPane(script.make_target())
     app = Host(pane)
     async with app.run_test(size=NARROW) as pilot:
-        pane.show_attempts([attempt(number) for number in range(1, 4)])
+        pane.show_attempts([attempt(number) for number in range(1, 4)], "now")
         await pilot.press("j")
-        pane.show_attempts([attempt(number) for number in range(1, 6)])
+        pane.show_attempts([attempt(number) for number in range(1, 6)], "now")
         await pilot.press("enter")
 
         assert app.said == [102]
@@ -138,10 +165,10 @@ async def test_history_cursor_stays_on_its_attempt() -> None:
 
 async def test_empty_history() -> None:
     """Without attempts the pane says so, and enter does nothing."""
-    pane = HistoryPane()
+    pane = HistoryPane(script.make_target())
     app = Host(pane)
     async with app.run_test(size=NARROW) as pilot:
-        pane.show_attempts([])
+        pane.show_attempts([], "now")
         await pilot.press("enter", "j", "G")
 
         assert visible(pane) == "no attempts yet"

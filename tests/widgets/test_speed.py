@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import pytest
 
 from tests.widgets import script
 from tests.widgets.host import NARROW, SIZES, Host, flowing
 from widgets.speed import SpeedPane
-from widgets.state import RunView
+from widgets.state import RunView, Speed
 
 
 async def read(view: RunView, size: tuple[int, int] = NARROW) -> str:
@@ -28,8 +30,9 @@ async def test_good_run(size: tuple[int, int]) -> None:
     assert "speedup 1.34x [1.31, 1.37]" in text
     assert "candidate 209 us [199, 219]" in text
     assert "bandwidth 2.12 of 4.50 GB/s 47%" in text
+    assert "busbw 2.12, reference 1.58 GB/s" in text
     assert "needed 2.10 MB, reference 2.10 MB" in text
-    assert "peak: gloo all_reduce, 2 ranks (CPU)" in text
+    assert "peak gloo all_reduce, 2 ranks (CPU)" in text
     assert "1.34x (#1) this one" in text
 
 
@@ -66,11 +69,22 @@ async def test_best_and_before() -> None:
     assert "attempts █▁" in text
 
 
+async def test_best_of_an_earlier_sitting() -> None:
+    """A faster attempt of an earlier sitting is the best so far, with its id; a faster one now takes its place."""
+    view = dataclasses.replace(
+        script.show(script.good_run(1, speedup=1.2)), record=Speed(number=57, ratio=script.ratio(1.4))
+    )
+    later = script.show(script.good_run(2, speedup=1.5), view)
+
+    assert "best 1.40x (id 57, earlier sitting)" in await read(view)
+    assert "best 1.50x (#2) this one" in await read(later)
+
+
 async def test_change_within_the_intervals() -> None:
     """A change smaller than the intervals is said to be within them."""
     text = await read(script.show([*script.good_run(1, speedup=1.2), *script.good_run(2, speedup=1.21)]))
 
-    assert "+0.8% (within the intervals)" in text
+    assert "1.20x (#1) +0.8%, no difference" in text
 
 
 async def test_nothing_timed_yet() -> None:

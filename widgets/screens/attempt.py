@@ -32,9 +32,10 @@ class AttemptScreen(ModalScreen[str]):
         Binding("G", "scroll(1000000)", "End", id="attempt.end"),
     ]
 
-    def __init__(self, attempt: Attempt, source: str, present: str) -> None:
+    def __init__(self, attempt: Attempt, name: str, source: str, present: str) -> None:
         super().__init__()
         self._attempt = attempt
+        self._called = name
         self._source = source
         self._present = present
         self._diff = source != present
@@ -42,7 +43,7 @@ class AttemptScreen(ModalScreen[str]):
     def compose(self) -> ComposeResult:
         """What became of it, then the code."""
         with Vertical(classes="dialog -tall") as box:
-            box.border_title = Content(f"Attempt #{self._attempt.number}")
+            box.border_title = Content(self._called.capitalize())
             box.border_subtitle = "r restores  d diff or source  y copies  escape closes"
             yield Static(Content(summary(self._attempt)), id="attempt-summary")
             yield VerticalScroll(classes="body", id="attempt-body")
@@ -66,8 +67,7 @@ class AttemptScreen(ModalScreen[str]):
         if self._diff and self._source == self._present:
             await body.mount(Static("The same text as in the editor now.", id="attempt-same"))
         elif self._diff:
-            name = f"attempt #{self._attempt.number}"
-            difference = Difference(self._source, self._present, name, "the editor now")
+            difference = Difference(self._source, self._present, self._called, "the editor now")
             await body.mount(Static(legend(difference)), diff_view(difference))
         else:
             await body.mount(Static(_coloured(self._source), id="attempt-source"))

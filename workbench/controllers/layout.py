@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
 from textual.geometry import Size
 from textual.screen import Screen
 from textual.widget import Widget
 
-from widgets.frame import PLACE, PLACES, PaneStrip, TabbedRegion
+from widgets.frame import PLACE, PLACES, PaneStrip, TabbedRegion, frame_of
 
 if TYPE_CHECKING:
     from workbench.app import Workbench
@@ -16,29 +17,31 @@ if TYPE_CHECKING:
 WIDE = 110
 """Columns from which panes stand side by side."""
 TALL = 18
-SHORT = 36
 SMALLEST = Size(60, 15)
 _RIGHT = frozenset({"verdict", "speed"})
-
-
-def frame_of(name: str) -> str:
-    """What is hidden when a pane is: the region that it shares with others, on the right the pane alone."""
-    return name if name in _RIGHT else PLACE[name].region
 
 
 class LayoutControl:
     """Sets the style classes that the style sheet turns into layouts."""
 
-    def __init__(self, app: Workbench, results: bool) -> None:
+    def __init__(self, app: Workbench, results: bool, hidden: Iterable[str] = ()) -> None:
         self._app = app
         self._zoomed = False
-        self._hidden: set[str] = set()
+        self._hidden = set(hidden)
+        self.on_change: Callable[[], None] = lambda: None
+        """Called when layout or hidden panes may have changed."""
         self.size = Size(0, 0)
         """Size of the terminal in cells."""
         self.results = results
         """Whether only results are shown, for people with their own editor."""
-        self.active = "verdict" if results else "editor"
+        self._hidden = self._hidden if self._open(self._hidden) else set()
+        self.active = self._open(self._hidden)[0]
         """Name of the pane that was focused last."""
+
+    @property
+    def hidden(self) -> tuple[str, ...]:
+        """Hidden frames."""
+        return tuple(sorted(self._hidden))
 
     @property
     def _screen(self) -> Screen[object]:
@@ -74,7 +77,6 @@ class LayoutControl:
         screen.set_class(self.paged, "-paged")
         screen.set_class(self.results, "-results")
         screen.set_class(self.tiny, "-tiny")
-        screen.set_class(self.size.height < SHORT, "-short")
         for name in {place.region for place in PLACES}:
             screen.set_class(self.paged and name == region, f"-page-{name}")
         gone = set() if self.paged else self._gone()
@@ -82,6 +84,7 @@ class LayoutControl:
             self._app.query_one(f"#{name}").set_class(name in gone, "-hidden")
         without = {"editor"} if self.results else set()
         self._app.query_one(PaneStrip).show(self.active, without, self.size.width)
+        self.on_change()
 
     def _gone(self) -> set[str]:
         """Hidden frames, and what holds nothing but hidden frames."""
@@ -91,6 +94,11 @@ class LayoutControl:
         if gone >= {"left", "right"} and ("editor-pane" in gone or self.results):
             gone.add("main")
         return gone
+
+    def _open(self, hidden: set[str]) -> list[str]:
+        """Panes that are not hidden; those to begin with come first."""
+        names = dict.fromkeys(("editor", "verdict", *PLACE))
+        return [name for name in names if frame_of(name) not in hidden and not (self.results and name == "editor")]
 
     async def go(self, name: str) -> None:
         """Show a pane and put the focus into it."""
@@ -125,13 +133,13 @@ class LayoutControl:
     async def hide(self) -> str:
         """Hide the active pane and go to another; the words for the user."""
         hidden = self._hidden | {frame_of(self.active)}
-        names = [name for name in PLACE if frame_of(name) not in hidden and not (self.results and name == "editor")]
+        names = self._open(hidden)
         if self.paged:
             return "one pane is shown at a time here: go to another with its number"
         if not names:
             return "the last pane stays"
         self._hidden = hidden
-        await self.go("editor" if "editor" in names else "verdict" if "verdict" in names else names[0])
+        await self.go(names[0])
         return "hidden; go to it (ctrl+o and its number) to bring it back"
 
     def show_all(self) -> None:

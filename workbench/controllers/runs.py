@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Awaitable, Callable
 from typing import Any, Protocol
 
 from sessions.model import Attempt
 from workbench.config import Settings
-from workbench.errors import PkwbError
+from workbench.errors import PkwbError, StoreError
 from workbench.events import Event, EventStream, Notice, Origin, PhaseChanged, SourceSeen, Verdict
 from workbench.target import Source, Target
 
@@ -115,6 +116,18 @@ class RunControl:
         self._runner.cancel()
         return True
 
+    @property
+    def sitting(self) -> str:
+        """Name of this sitting in the store."""
+        return str(self._store.sitting) if self._store is not None else ""
+
+    async def record(self) -> Attempt | None:
+        """The fastest good attempt at the problem under the present conditions, of this or an earlier sitting."""
+        if self._store is None:
+            return None
+        found: Attempt | None = await asyncio.to_thread(self._store.best, self._target.problem.stem, self._target)
+        return found
+
     async def attempts(self) -> list[Attempt]:
         """Earlier attempts at this problem, newest first."""
         if self._store is None:
@@ -147,9 +160,12 @@ class RunControl:
         from sessions.store import Store
 
         path = self._settings.sessions.path
-        return await asyncio.to_thread(
+        store = await asyncio.to_thread(
             Store.open, Path(path).expanduser() if path else None, self._settings.sessions.keep
         )
+        with contextlib.suppress(StoreError):
+            await asyncio.to_thread(store.opened, self._target)
+        return store
 
     def _keep_records(self, store: Any) -> None:
         from sessions.recorder import Recorder

@@ -158,15 +158,14 @@ class Talk:
             self._app.tell("the attempt is no longer in the session store", "warning")
             return
         attempt, source = found
-        answer = await self._ask(AttemptScreen(attempt, source, self._app.editor_pane.editor.text))
+        name = f"attempt {attempt.name(self._app.runs.sitting)}"
+        answer = await self._ask(AttemptScreen(attempt, name, source, self._app.editor_pane.editor.text))
         if answer == "restore":
             self._app.editor_pane.editor.merge_text(source)
             await self._app.arrangement.go("editor")
-            self._app.tell(
-                f"attempt #{attempt.number} is in the editor; save to run it, undo to go back", "information"
-            )
+            self._app.tell(f"{name} is in the editor; save to run it, undo to go back", "information")
         elif answer == "copy":
-            self.copy(source, f"attempt #{attempt.number}")
+            self.copy(source, name)
 
     async def go(self) -> None:
         """Ask for a pane's number and go there."""

@@ -77,8 +77,11 @@ class FileControl:
                 self._kept = await asyncio.to_thread(self._recovery.write, text)
                 self._tell(f"{error}. The file is as it was; the text is kept for recovery.", "error")
                 return False
+            digest = make_source(self._target.path, text).digest
+            if not self._pane.dirty and self._runs.judged(digest):
+                self._tell("the text is unchanged; it is judged once more", "information")
             self._pane.set_saved(text, time.time())
-            self._digest = self._own = make_source(self._target.path, text).digest
+            self._digest = self._own = digest
             source = await self._read()
             if source is not None:
                 self._runs.submit(source, "pane")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
-import statistics
 import time
 from collections.abc import Sequence
 from functools import partial
@@ -66,6 +65,7 @@ class Attempt:
         self._load_ms: float | None = None
         self._figures: TimingFigures | None = None
         self._sampler: Sampler | None = None
+        self._timing_ends = 0.0
         self._bandwidth: Bandwidth | None = None
         self._candidates: CandidateSet | None = None
 
@@ -120,18 +120,14 @@ class Attempt:
         """Time the candidate against the reference; Stop when a timed call was wrong."""
         self.enter("time")
         begin = {"op": "begin", "number": next(self._context.numbers)}
-        begun = await self._ask_all(begin, self._context.settings.limits.run)
-        overhead = [max(calls) for calls in zip(*(answer.get("overhead", [0]) for answer in begun))]
+        await self._ask_all(begin, self._context.settings.limits.run)
         run, device = self._context.settings.run, self._context.target.device
-        self._sampler = Sampler(
-            self._ask_block, run.samples, device, int(statistics.median(overhead)), lambda f: self._progress(f, peak)
-        )
+        self._sampler = Sampler(self._ask_block, run.samples, device, lambda f: self._progress(f, peak))
+        self._timing_ends = time.monotonic() + self._context.settings.limits.time
         try:
-            await asyncio.wait_for(self._sampler.run(), self._context.settings.limits.time)
+            await self._sampler.run()
         except Mismatch as error:
             self._stop(await self._mismatch_answers(error.reports))
-        except asyncio.TimeoutError:
-            self._stop([Answer(rank=r, late=True, where="timed calls took too long") for r in range(self._world)])
         if self._sampler.clocks_disagree():
             words = "the ranks claim far less time than the judge's own clock leaves room for"
             raise Stop("suspect", self._ranks, words)
@@ -253,7 +249,7 @@ class Attempt:
 
     async def _ask_block(self, side: str, first: int, calls: int, last: int) -> list[Message]:
         message = {"op": "block", "side": side, "first": first, "calls": calls, "last": last}
-        return await self._ask_all(message, self._context.settings.limits.time)
+        return await self._ask_all(message, max(0.0, self._timing_ends - time.monotonic()))
 
     async def _ask_all(self, message: Message, limit: float) -> list[Message]:
         """All judges' answers to a request that calls the candidate; Stop when a rank fails or never returns."""

@@ -118,6 +118,8 @@ class Engine:
             try:
                 verdict = await self._try(number, source, seen)
             except RanksError as error:
+                if self._context is None:
+                    raise  # ranks that cannot be started will not start a moment later
                 await self._restart(str(error))
                 verdict = await self._try(number, source, seen)
         except asyncio.CancelledError:
@@ -193,6 +195,15 @@ class Engine:
         return ""
 
     async def _start_ranks(self) -> None:
+        """Start everything that attempts share; what was started is ended again if a part fails."""
+        try:
+            self._context = await self._new_context()
+        except BaseException:
+            await self._zygote.close()
+            self._zygote = Zygote()
+            raise
+
+    async def _new_context(self) -> Context:
         limit = self._settings.limits.start
         zygote = self._zygote
         await zygote.start(self._settings.ranks.python, limit)
@@ -205,7 +216,7 @@ class Engine:
         self._keep_standby()
         await judges.each(self._setups(), limit)
         await self._load_baseline(baseline, judges)
-        self._context = Context(
+        return Context(
             target=self._target,
             settings=self._settings,
             stream=self._stream,

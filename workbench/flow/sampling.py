@@ -82,12 +82,9 @@ AskBlock = Callable[[str, int, int, int], Awaitable[list[Message]]]
 class Sampler:
     """Runs the plan R C C R R C C R ... through ``ask(side, first, calls, last)``, which gets all judges' answers."""
 
-    def __init__(
-        self, ask: AskBlock, samples: int, device: str, overhead_ns: int, on_figures: Callable[[TimingFigures], None]
-    ) -> None:
+    def __init__(self, ask: AskBlock, samples: int, device: str, on_figures: Callable[[TimingFigures], None]) -> None:
         self._ask = ask
         self._wanted = samples
-        self._overhead_ns = overhead_ns
         self._warm_up_s = WARM_UP_S[device]
         self._on_figures = on_figures
         self._seed = secrets.randbits(32)
@@ -165,16 +162,15 @@ class Sampler:
     def clocks_disagree(self) -> bool:
         """Whether the ranks claim much less time than the judges' own brackets around the calls leave room for.
 
-        A bracket also holds the message to the rank, the changed inputs and the alignment. What they cost, doubled for
-        safety, is measured with empty calls (``overhead_ns``) and, on a machine that is busy at times, from the
-        reference's calls in between. Medians decide, as in the figures: a single call can wait for a core longer than
-        all others take.
+        A bracket also holds the message to the rank, the changed inputs and the alignment. What they cost is known from
+        the reference's calls in between, which are made in the same way; it is doubled for safety. Medians decide, as
+        in the figures: a single call can wait for a core longer than all others take.
         """
         claims = self.candidate.claims()
         if not claims:
             return False
         gaps = [bracket - claim for bracket, claim in zip(self.reference.brackets, self.reference.claims())]
-        overhead = max(self._overhead_ns, median(gaps), _MIN_OVERHEAD_NS)
+        overhead = max(median(gaps), _MIN_OVERHEAD_NS)
         unexplained = median(self.candidate.brackets) - 2 * overhead
         return unexplained > 0 and median(claims) < _DISAGREEMENT * unexplained
 

@@ -91,6 +91,7 @@ class Wire:
                 self._loop.add_writer(self._socket, self._writable)
                 return
             except OSError:
+                _close(fds)
                 self._drop_outgoing()
                 return
             _close(fds)

@@ -31,7 +31,16 @@ _KEPT_VARIABLES = (
 _KEPT_PREFIXES = ("CUDA_VISIBLE_", "NCCL_", "GLOO_", "OMP_", "MKL_", "NVSHMEM_", "TORCH_", "TRITON_")
 _BOOT = """\
 import site, sys
-sys.path.insert(0, {root!r})
+from importlib.machinery import PathFinder
+
+
+class Packages:
+    @staticmethod
+    def find_spec(name, path=None, target=None):
+        return PathFinder.find_spec(name, [{root!r}], target) if name in ("workbench", "problems") else None
+
+
+sys.meta_path.insert(0, Packages)
 try:
     import torch
 except ImportError:
@@ -39,6 +48,8 @@ except ImportError:
 from workbench.ranks.zygote import main
 main({fd}, {directory!r})
 """
+"""What the ranks' interpreter runs first. Only these two packages come from the folder that pkwb lies in: it may be the
+site-packages of another Python, whose numpy must not stand before the ranks' own."""
 
 
 class Zygote:
@@ -72,7 +83,8 @@ class Zygote:
             self._directory = Path(tempfile.mkdtemp(prefix="pkwb-"))
             self._process = self._spawn(python or sys.executable)
         except OSError as error:
-            raise RanksError(f"ranks cannot start with {python or sys.executable}: {error}") from None
+            name = python or sys.executable
+            raise RanksError(f"ranks cannot start with {name}: {error.strerror}; check ranks.python") from None
         self._wire.release_far_end()
         try:
             message = await asyncio.wait_for(asyncio.shield(self._started), limit)
@@ -91,7 +103,7 @@ class Zygote:
         folder = directory / f"set-{set_id}"
         folder.mkdir()
         store = str(folder / "store")
-        wire.send({"op": "fork", "set": set_id, "dir": str(folder), "store": store, "root": str(ROOT), **request}, fds)
+        wire.send({"op": "fork", "set": set_id, "dir": str(folder), "store": store, **request}, fds)
         return set_id
 
     def kill(self, set_id: int) -> None:

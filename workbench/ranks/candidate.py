@@ -104,12 +104,6 @@ class CandidateRank:
         self._result, started, ns = self._timer.call(self._solution, self._arguments.values)
         return {"started": started, "ns": ns}
 
-    def _empty(self, message: Message) -> Message:
-        """All of a timed call but the call."""
-        self._arguments.refresh(_deltas(message, self._inbox))
-        _none, started, ns = self._timer.call(_nothing, ())
-        return {"started": started, "ns": ns}
-
     def _export(self, message: Message) -> Message:
         """The last result, and the arguments as the call left them if they are asked for."""
         header, end = pack(self._result, self._outbox)
@@ -130,15 +124,10 @@ class CandidateRank:
 
 _OPERATIONS: dict[str, Callable[[CandidateRank, Message], Message]] = {
     "call": CandidateRank._call,
-    "empty": CandidateRank._empty,
     "export": CandidateRank._export,
     "trial": CandidateRank._trial,
     "peak": CandidateRank._peak,
 }
-
-
-def _nothing() -> None:
-    """An empty call."""
 
 
 def _first_collective(device: torch.device) -> None:

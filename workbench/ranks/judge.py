@@ -23,7 +23,6 @@ from workbench.ranks.peer import Peer, PeerFailed, PeerGone
 from workbench.ranks.shared import Region
 from workbench.ranks.transport import unpack
 
-_EMPTY_CALLS = 5
 _MAX_WORDS = 400
 _UNREADABLE = (ValueError, TypeError, KeyError, AttributeError, OSError, RecursionError)
 """What reading a hostile header may raise; a header that cannot be read is a breach of the contract."""
@@ -174,24 +173,12 @@ class JudgeRank:
         return {**_report(found), "status": "contract", "detail": f"the argument {self._names[place]} {words}"}
 
     def _begin(self, message: Message) -> Message:
-        """Start timed calls of one attempt: the same base inputs for both sides, the first call of each made.
-
-        ``overhead`` holds what the bracket of an empty call costs, in ns.
-        """
+        """Start timed calls of one attempt: the same base inputs for both sides, the first call of each made."""
         self._timed = TimedRun(message["number"])
         arguments = self._inputs.draw(message["number"], 0, stock=False, scale=1.0)
         self._baseline(lambda: self._peer(BASELINE).begin(arguments, self._mutable))
         self._peer(CANDIDATE).begin(arguments, self._mutable)
-        self._baseline(lambda: self._empty_calls(BASELINE))
-        return {"overhead": self._empty_calls(CANDIDATE)}
-
-    def _empty_calls(self, side: str) -> list[int]:
-        """What brackets of calls without a call cost, in ns; both sides make them, since their inputs change alike."""
-        costs = []
-        for call in range(-_EMPTY_CALLS, 0):
-            _started, ns, bracket = self._peer(side).call(self._inputs.deltas(self._timed.number, call - 1), empty=True)
-            costs.append(bracket - ns)
-        return costs
+        return {}
 
     def _block(self, message: Message) -> Message:
         """Timed calls of one side: start, duration and the judge's bracket of each, in ns; bad results end it."""

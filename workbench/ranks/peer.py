@@ -46,14 +46,11 @@ class Peer:
         header, _end = pack(arguments, self._inbox)
         return self._ask({"op": "call", "inputs": header, "mutable": mutable}, ("started", "ns"))
 
-    def call(self, deltas: Iterable[Delta], empty: bool = False) -> tuple[int, int, int]:
-        """One timed call: start and duration in ns as the rank claims, and the judge's own bracket around it.
-
-        An ``empty`` call does everything but call the candidate.
-        """
+    def call(self, deltas: Iterable[Delta]) -> tuple[int, int, int]:
+        """One timed call: start and duration in ns as the rank claims, and the judge's own bracket around it."""
         header, _end = pack([[d.argument, d.indices, d.values] for d in deltas], self._inbox)
         before = _now()
-        reply = self._ask({"op": "empty" if empty else "call", "deltas": header}, ("started", "ns"))
+        reply = self._ask({"op": "call", "deltas": header}, ("started", "ns"))
         return reply["started"], reply["ns"], _now() - before
 
     def export(self) -> Message:

@@ -224,7 +224,6 @@ def _serve(message: Message, rank: int, fds: list[int], slots: Slots) -> None:
         JudgeRank(rank, message["threads"], control).main()
     else:
         place = RankPlace(rank, message["world"], message["device"], message["threads"], message["store"], slots)
-        sys.path[:] = [entry for entry in sys.path if entry != message["root"]]
         CandidateRank(place, control, Channel(fds[1]), Region(fds[2]), Region(fds[3])).main()
 
 

@@ -1,0 +1,54 @@
+"""The ranks' interpreter: what it takes from the folder that pkwb lies in, and what it leaves there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.flow.sitting import Sitting
+from tests.program import ROOT
+
+LATE_IMPORTS = """
+import contextlib
+
+import torch.distributed as dist
+import torch.distributed.nn.functional
+import torch.utils.benchmark
+
+with contextlib.suppress(ImportError):
+    import beside_pkwb
+
+
+def solution(tensor):
+    out = tensor.clone()
+    dist.all_reduce(out)
+    return out
+"""
+
+
+@pytest.fixture
+def site_packages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with pkwb's packages, as in an installation for another Python whose binaries cannot be loaded here."""
+    for name in ("workbench", "problems"):
+        (tmp_path / name).symlink_to(ROOT / name)
+    for name in ("torch", "numpy", "typing_extensions", "beside_pkwb"):
+        (tmp_path / f"{name}.py").write_text("raise RuntimeError('made for another Python')\n")
+    monkeypatch.setattr("workbench.flow.zygote.ROOT", tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def sitting(site_packages: Path) -> Iterator[Sitting]:
+    """Two ranks of a pkwb that is installed there."""
+    made = Sitting("1")
+    yield made
+    made.close()
+
+
+def test_ranks_use_their_own_packages(sitting: Sitting) -> None:
+    """pkwb may be installed for another Python: torch and what it needs still come from the ranks' own, at any time."""
+    verdict = sitting.judge(LATE_IMPORTS)
+
+    assert (verdict.status, verdict.reason) == ("ok", "")
