@@ -164,7 +164,7 @@ class Workbench(AppActions, Surviving, RowDiff):
         if self._flush_timer is not None and all(widget.is_mounted for widget in widgets):
             self._flush_timer.pause()
         for widget in widgets:
-            if widget.is_mounted and widget.is_attached:
+            if widget.is_mounted and widget.is_attached and hasattr(widget, "show_view"):
                 widget.show_view(self.view)
         panes.badges(self._bottom, self.view)
 

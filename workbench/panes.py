@@ -13,8 +13,6 @@ from widgets.frame import PLACE, TabbedRegion
 from widgets.state import RunView
 from workbench.target import Target
 
-_AROUND_RANKS = 4
-"""Rows of the verdict pane besides the ranks': its frame, the headline, the names of the columns."""
 Made = Callable[[str, Widget], None]
 """Told of each pane when it is made: its name, and the pane."""
 _CLASSES: dict[str, tuple[str, str, bool]] = {
@@ -46,7 +44,6 @@ def right(target: Target, made: Made) -> Vertical:
     for pane in panes:
         place = PLACE[pane.id or ""]
         pane.border_title = f"{place.digit} {place.title}"
-    panes[0].styles.min_height = target.world + _AROUND_RANKS
     return Vertical(*panes, id="right", classes="region")
 
 

@@ -120,7 +120,8 @@ class Sitting(Terminal):
         self.press("1", "enter")
         self.until(lambda: "Back to the text" not in self.text and " 1:1 ─╯" in self.text)
         self.press(text, "enter")
-        self.sees("4 1_allreduce_pytorch.py · not saved", text)
+        self.sees(self.path.name, text)
+        self.until("not saved")
 
     def go(self, digit: str, condition: Callable[[], object] | str = "") -> None:
         """Go to a pane by its digit, and wait until the screen shows a text or a condition holds."""

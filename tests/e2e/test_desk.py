@@ -13,7 +13,7 @@ from tests.e2e import candidates
 from tests.e2e.conftest import Start
 from tests.e2e.sitting import Sitting
 
-VERDICT, HISTORY, EDITOR = "5 Verdict", "7 History", "4 1_allreduce"
+VERDICT, HISTORY, EDITOR = "5 Verdict", "7 History", "1_allreduce_pytorch.py"
 
 
 def test_edit_and_save_in_the_pane(sitting: Sitting) -> None:

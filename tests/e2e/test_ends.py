@@ -12,7 +12,7 @@ from tests.e2e.conftest import Start
 from tests.e2e.processes import kill, with_argument, zygote_of
 from tests.e2e.sitting import Sitting
 
-VERDICT, EDITOR = "5 Verdict", "4 1_allreduce"
+VERDICT, EDITOR = "5 Verdict", "1_allreduce_pytorch.py"
 
 
 def _quit(sitting: Sitting) -> int:

@@ -29,8 +29,7 @@ def test_timed_calls_are_checked(problem: Problem) -> None:
     finally:
         sitting.close()
 
-    # a machine too busy for its clocks to agree makes an honest kernel suspect, never wrong
-    assert good.status in ("ok", "suspect")
+    assert good.status == "ok"
     assert [rank.status for rank in good.ranks] == ["ok", "ok"]
     assert (stale.status, stale.trials_passed) == ("wrong", 1)
     assert "timed call" in stale.reason

@@ -106,6 +106,7 @@ async def stage(
     text: str = TEXT,
     ready: bool = True,
     survive: bool = False,
+    world: int = 2,
     **ui: Any,
 ) -> AsyncIterator[Stage]:
     """The running app on a file in ``folder``."""
@@ -113,7 +114,7 @@ async def stage(
     path.parent.mkdir(exist_ok=True)
     if not path.exists():
         path.write_text(text)
-    target = dataclasses.replace(make_target(folder), path=path)
+    target = dataclasses.replace(make_target(folder, world), path=path)
     make_problem(folder)
     runners: list[ScriptedRunner] = []
 

@@ -10,6 +10,7 @@ import pytest
 from tests.widgets.script import crash_run, good_run, wrong_run
 from tests.widgets.stage import Stage, stage
 from widgets.frame import PLACES, TabbedRegion
+from widgets.lines import Lines
 from workbench.controllers.memory import remembered
 from workbench.events import Notice
 from workbench.files import read_json, state_dir, write_json
@@ -41,6 +42,20 @@ async def test_full_layout(tmp_path: Path) -> None:
     """A wide screen shows the problem, the editor, the verdict, the speed and the history side by side."""
     async with stage(tmp_path) as place:
         assert all(shown(place, f"#{name}") for name in ("problem", "editor", "verdict", "speed", "history"))
+
+
+@pytest.mark.parametrize(("size", "world"), [((160, 48), 8), ((160, 48), 2), ((120, 36), 2), ((80, 24), 2)])
+async def test_ranks_and_speed_are_in_sight(tmp_path: Path, size: tuple[int, int], world: int) -> None:
+    """Every rank's row and the whole of the speed pane are in sight without scrolling."""
+    async with stage(tmp_path, size=size, world=world) as place:
+        await play(place, good_run(1))
+        await place.app.run_action("focus_pane('verdict')")
+        await place.pilot.pause()
+        verdict, speed = (place.app.query_one(f"#{name} Lines", Lines) for name in ("verdict", "speed"))
+
+        assert verdict.size.height >= world + 2
+        assert speed.size.height >= len(speed.texts)
+        assert speed.region.bottom <= size[1] - 2
 
 
 async def test_results_layout(tmp_path: Path) -> None:

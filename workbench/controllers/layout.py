@@ -18,6 +18,11 @@ WIDE = 110
 """Columns from which panes stand side by side."""
 TALL = 18
 SMALLEST = Size(60, 15)
+_AROUND = 3
+"""Rows of the top line, the stages and the footer."""
+_VERDICT, _SPEED = 2, 14
+"""Lines of the verdict besides the ranks' own, and of a whole speed pane."""
+_FRAME = 2
 _RIGHT = frozenset({"verdict", "speed"})
 
 
@@ -82,9 +87,20 @@ class LayoutControl:
         gone = set() if self.paged else self._gone()
         for name in {"main", "right", *map(frame_of, PLACE)}:
             self._app.query_one(f"#{name}").set_class(name in gone, "-hidden")
+        self._share_rows(gone)
         without = {"editor"} if self.results else set()
         self._app.query_one(PaneStrip).show(self.active, without, self.size.width)
         self.on_change()
+
+    def _share_rows(self, gone: set[str]) -> None:
+        """Heights: every rank's row is in sight, then as much of the speed as there is room for, then the rest."""
+        height, frame = self.size.height, 1 if self.paged else _FRAME
+        bottom = max(7, min(12, height // 5))
+        room = height - _AROUND - (1 if self.paged else 0 if "bottom" in gone else bottom)
+        ranks = self._app.target.world + _VERDICT + (0 if self.paged else _FRAME)
+        speed = max(4, min(_SPEED + frame, room - ranks))
+        self._app.query_one("#speed").styles.height = "1fr" if "verdict" in gone else speed
+        self._app.query_one("#bottom").styles.height = "1fr" if self.paged or "main" in gone else bottom
 
     def _gone(self) -> set[str]:
         """Hidden frames, and what holds nothing but hidden frames."""
