@@ -54,7 +54,11 @@ def publish(name: str, figures: Sequence[Figure], as_json: bool, **more: Any) ->
     """Print the figures and what they were taken on; with ``as_json`` keep them, with everything in ``more``."""
     surroundings = machine()
     print("  ".join(f"{key} {value}" for key, value in surroundings.items()))
-    print("\n".join(table(("figure", "value", "unit", "target", "of target", "note"), map(_row, figures), (1, 3, 4))))
+    print(
+        "\n".join(
+            table(("figure", "value", "unit", "target", "of target", "note"), [_row(one) for one in figures], (1, 3, 4))
+        )
+    )
     if as_json:
         RESULTS.mkdir(exist_ok=True)
         content = {"benchmark": name, **surroundings, "figures": list(map(dataclasses.asdict, figures)), **more}

@@ -7,6 +7,7 @@ has its verdict and the next ranks stand by.
 from __future__ import annotations
 
 import asyncio
+import itertools
 import os
 import tempfile
 import time
@@ -50,7 +51,7 @@ def in_place(path: Path, text: str) -> None:
     path.write_text(text)
 
 
-STYLES: dict[str, Callable[[Path, str], None]] = {"rename": by_rename, "in place": in_place}
+STYLES: dict[str, Callable[[Path, str], None]] = {"saved by rename": by_rename, "saved in place": in_place}
 
 
 class Bench:
@@ -115,7 +116,7 @@ class Bench:
 def parts_of(times: dict[str, float]) -> dict[str, float]:
     """The time of each part, in order, from the moments at which they ended; and the two sums that count."""
     moments = [0.0, *(times[name] for name in _MOMENTS)]
-    parts = dict(zip(PARTS, (end - begin for begin, end in zip(moments, moments[1:])), strict=True))
+    parts = dict(zip(PARTS, (end - begin for begin, end in itertools.pairwise(moments)), strict=True))
     return {**parts, "first verdict": times["first"], "last verdict": times["last"]}
 
 
@@ -139,7 +140,7 @@ def _figures(taken: list[tuple[str, dict[str, float]]]) -> list[Figure]:
 
     figures = spread("save to first verdict", of("first verdict"), "ms", FIRST_MS)
     for style in STYLES:
-        figures += spread(f"  saved by {style}" if style == "rename" else f"  saved {style}", of("first verdict", style), "ms")
+        figures += spread(f"  {style}", of("first verdict", style), "ms")
     figures += spread(f"save to last verdict, {TRIALS} trials, {SAMPLES} samples", of("last verdict"), "ms", LAST_MS)
     for part in PARTS:
         figures += spread(f"  {part}", of(part), "ms")[:1]

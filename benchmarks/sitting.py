@@ -1,7 +1,7 @@
 """Many attempts in one sitting of the real program: what grows that should not.
 
-Saves come from outside: good, wrong, crashing, with syntax errors, printing, leaving processes behind, and hanging until
-the next one. What the program holds is counted at rest, after every twentieth part of the sitting.
+Saves come from outside: good, wrong, crashing, with syntax errors, printing, leaving processes behind, and hanging
+until the next one. What the program holds is counted at rest, ten times in the sitting.
 """
 
 from __future__ import annotations
@@ -19,41 +19,37 @@ from tests.e2e import candidates
 from tests.e2e.processes import Holdings, holdings
 from tests.e2e.sitting import Sitting
 from tests.flow.candidates import with_middle
+from workbench.events import Status
 
 GROWTH_MB = 10.0
 WARM = 20
 """Attempts before the first count: everything has been loaded and shown once."""
 _COUNTS = ("processes", "threads", "descriptors", "memfds", "mapped_memfds", "shared_files")
-_KINDS = (
-    candidates.good("plain"),
-    candidates.WRONG_ON_1,
-    candidates.good("plain again"),
-    candidates.RAISES_ON_1,
-    with_middle("print('some output of rank', rank, 'x' * 200)"),
-    candidates.SYNTAX_ERROR,
-    candidates.HANGS_ON_1,
-    candidates.leaves_sleepers("0.2"),
-    candidates.SEGFAULT_ON_1,
-    candidates.good("last"),
+_KINDS: tuple[tuple[str, Status], ...] = (
+    (candidates.good("plain"), "ok"),
+    (candidates.WRONG_ON_1, "wrong"),
+    (candidates.good("plain again"), "ok"),
+    (candidates.RAISES_ON_1, "crash"),
+    (with_middle("print('some output of rank', rank, 'x' * 200)"), "ok"),
+    (candidates.SYNTAX_ERROR, "build-error"),
+    (candidates.HANGS_ON_1, "superseded"),
+    (candidates.leaves_sleepers("0.2"), "ok"),
+    (candidates.SEGFAULT_ON_1, "crash"),
+    (candidates.good("last"), "ok"),
 )
+"""Candidates, and what they are to be judged as."""
 
 
-def texts(count: int) -> Iterator[str]:
-    """So many candidates, each with a text of its own."""
-    return (f"# attempt {turn}\n{_KINDS[turn % len(_KINDS)]}" for turn in range(count))
-
-
-def judge_all(sitting: Sitting, count: int) -> Iterator[int]:
-    """Save one candidate after the other; gives each attempt's number once it is over."""
-    number = 1
-    for text in texts(count - 1):
-        number += 1
-        sitting.save(text)
-        if text.endswith(candidates.HANGS_ON_1):
+def judge_all(sitting: Sitting, count: int) -> Iterator[tuple[int, Status, str]]:
+    """Save one candidate after the other; each attempt's number, what it is to be judged as, and what it was."""
+    for number in range(2, count + 1):
+        text, expected = _KINDS[number % len(_KINDS)]
+        sitting.save(f"# attempt {number}\n{text}")
+        if expected == "superseded" and number < count:
             sitting.sees("5 Verdict", f"#{number} running")
+            yield number, expected, expected
         else:
-            sitting.verdict(number)
-        yield number
+            yield number, expected, sitting.verdict(number)
 
 
 def rest(sitting: Sitting) -> Holdings:
@@ -72,13 +68,18 @@ def main() -> None:
         started = time.monotonic()
         series: list[tuple[int, Holdings]] = [(1, rest(sitting))]
         statuses: Counter[str] = Counter()
-        for number in judge_all(sitting, chosen.attempts):
-            statuses.update([sitting.attempts.get(number, "superseded")])
+        otherwise = 0
+        for number, expected, status in judge_all(sitting, chosen.attempts):
+            statuses.update([status])
+            if status != expected:
+                otherwise += 1
+                print(f"attempt {number} was to be {expected}:", sitting.lines("7 History")[0])
             if number == WARM or number % max(WARM, chosen.attempts // 10) == 0:
                 series.append((number, rest(sitting)))
         elapsed = time.monotonic() - started
         left = len(os.listdir(sitting.temporary))
     figures = _figures(series)
+    figures.append(Figure("attempts not judged as they should be", otherwise, "", 0, f"of {chosen.attempts}"))
     figures.append(Figure("temporary folders at the end", left, "", 1))
     figures.append(Figure("seconds an attempt, with the counting", elapsed / chosen.attempts, "s"))
     print("statuses:", dict(statuses))

@@ -18,7 +18,9 @@ from tests.widgets.terminal import ROOT
 
 ANSWER_S, SCREEN_S, IDLE_PERCENT, RESIDENT_MB = 0.15, 0.4, 1.0, 120.0
 _PKWB = (sys.executable, "-m", "workbench.cli")
-_MODULES = "import sys, workbench.app; print(len(sys.modules), *(name for name in ('torch', 'numpy') if name in sys.modules))"
+_MODULES = (
+    "import sys, workbench.app; print(len(sys.modules), *(name for name in ('torch', 'numpy') if name in sys.modules))"
+)
 
 
 def seconds(command: Sequence[str], folder: str, times: int) -> list[float]:

@@ -1,4 +1,4 @@
-"""Make docs/screen.svg from the running program: two CPU ranks, problem 13, the starter, a wrong version, the starter."""
+"""Make docs/screen.svg from the running program: two CPU ranks, problem 13, a starter, a wrong version, a good one."""
 
 from __future__ import annotations
 

@@ -218,8 +218,8 @@ def _transaction(db: sqlite3.Connection, action: Callable[[sqlite3.Connection], 
 
 def _advice(path: Path, reason: str) -> str:
     return (
-        f"The session store {path} cannot be used: {reason}. The file is left as it is; attempts of this sitting are "
-        "kept in memory only. Move it away, free its disk, or set sessions.path."
+        f"The session store {path} cannot be used: {reason}. The file is left as it is; new attempts are kept in "
+        "memory only. Move it away, free its disk, or set sessions.path."
     )
 
 

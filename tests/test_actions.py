@@ -11,7 +11,8 @@ from workbench.actions import ACTIONS, BY_ID, FORBIDDEN, GROUPS, check_remaps, m
 from workbench.app import Workbench
 from workbench.bindings import WorkbenchEditor
 from workbench.errors import SettingsError
-from workbench.opening import all_binding_ids, check_theme, pane_bindings
+from workbench.opening import all_binding_ids, pane_bindings
+from workbench.settings import load_settings
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -79,10 +80,13 @@ def test_key_that_cannot_work(key: str) -> None:
         check_remaps({"save": key})
 
 
-def test_unknown_theme_names_the_themes() -> None:
-    """A theme that does not exist is answered with those that do."""
-    with pytest.raises(SettingsError, match="did you mean pkwb-light"):
-        check_theme("light")
+def test_unknown_theme_names_the_themes(tmp_path: Path) -> None:
+    """A theme that does not exist is answered with its place and the themes that do."""
+    (tmp_path / "pkwb.toml").write_text('[ui]\ntheme = "light"\n')
+    with pytest.raises(
+        SettingsError, match=r"pkwb\.toml:2: ui\.theme is 'light'; choose one of: pkwb-dark, pkwb-light"
+    ):
+        load_settings(cwd=tmp_path)
 
 
 def test_pane_keys_can_be_changed_too() -> None:

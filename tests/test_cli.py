@@ -198,6 +198,16 @@ def test_sessions_list_of_nothing(tmp_path: Path) -> None:
     assert "pkwb eval" in done.stderr
 
 
+def test_sessions_of_a_damaged_store(tmp_path: Path) -> None:
+    """A store that cannot be read is a failure with advice, not an empty list."""
+    (tmp_path / "kept.db").write_text("not a database\n" * 100)
+    (tmp_path / "pkwb.toml").write_text('[sessions]\npath = "kept.db"\n')
+    told = refused("sessions", "list", cwd=tmp_path, code=3)
+
+    assert "kept.db cannot be used" in told
+    assert "set sessions.path" in told
+
+
 def test_sessions_show(tmp_path: Path, kept: Store) -> None:
     """An attempt is shown with verdict and source, the source alone, or as data with samples."""
     text = ok("sessions", "show", "2", cwd=tmp_path)

@@ -35,5 +35,3 @@ LIGHT = Theme(
     variables={"border-blurred": "#b6bec7", "footer-key-foreground": "#0b5cad", "block-cursor-text-style": "none"},
 )
 OWN = (DARK, LIGHT)
-NAMES = ("pkwb-dark", "pkwb-light", "ansi-dark", "ansi-light")
-"""The themes to choose from, in the order in which the theme key goes through them."""

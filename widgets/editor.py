@@ -15,6 +15,7 @@ from textual.message import Message
 from textual.strip import Strip
 from textual.widgets import TextArea
 
+from widgets import line_ends
 from widgets.editor_theme import code_theme_of, code_themes
 
 HIGHLIGHT_LINES = 1500
@@ -94,6 +95,23 @@ Text that is not saved yet is kept in a recovery file and offered again after a 
         """Whether the code is coloured; large files are not."""
         return self.language == "python"
 
+    @property
+    def text(self) -> str:
+        """The text as it is written to the file."""
+        return line_ends.shown(self.document.text)
+
+    @text.setter
+    def text(self, value: str) -> None:
+        self.load_text(value)
+
+    @property
+    def selected_text(self) -> str:
+        """The selected text as it is in the file."""
+        return line_ends.shown(super().selected_text)
+
+    def _set_document(self, text: str, language: str | None) -> None:
+        super()._set_document(line_ends.hidden(text), language)
+
     def load(self, text: str) -> None:
         """Show another file; cursor and undo history start anew."""
         self.load_text(text)
@@ -107,8 +125,12 @@ Text that is not saved yet is kept in a recovery file and offered again after a 
 
     def merge_text(self, text: str) -> None:
         """Become ``text`` by replacing only the lines that differ: cursor, scroll position and undo history stay."""
-        newline = self.document.newline
-        old, new = self.text.split(newline), text.replace("\r\n", "\n").split("\n")
+        shown = line_ends.hidden(text)
+        newline = line_ends.newline(shown)
+        if newline != self.document.newline:
+            self.load(text)
+            return
+        old, new = self.document.text.split(newline), shown.split(newline)
         top = _common(old, new)
         bottom = _common(old[top:][::-1], new[top:][::-1])
         cursor, scroll = self.cursor_location, self.scroll_offset

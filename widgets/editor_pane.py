@@ -13,6 +13,7 @@ from textual.widgets import TextArea
 
 from widgets.editor import HIGHLIGHT_LINES, KernelEditor, Mark
 from widgets.editor_find import FindBar
+from widgets.plain import plain
 from widgets.state import RunView
 
 
@@ -86,8 +87,8 @@ class EditorPane(Vertical):
         row, column = self.editor.cursor_location
         mark = self.editor.mark_here()
         note = f"{mark.severity}: {mark.message[:120]} · " if mark else self._elsewhere()
-        plain = "" if self.editor.document.line_count <= HIGHLIGHT_LINES else "colours off, long file · "
-        return f"{note}{plain}{row + 1}:{column + 1}"
+        colours = "" if self.editor.document.line_count <= HIGHLIGHT_LINES else "colours off, long file · "
+        return f"{note}{colours}{row + 1}:{column + 1}"
 
     def _elsewhere(self) -> str:
         lines = sorted(self.editor.marks)
@@ -101,6 +102,7 @@ class EditorPane(Vertical):
         marks: dict[int, Mark] = {}
         for item in view.current.diagnostics:
             if item.line and Path(item.path).name in ("", self._path.name):
-                marks.setdefault(item.line - 1, Mark(item.line - 1, item.severity, item.message.splitlines()[0]))
+                first = item.message.partition("\n")[0]
+                marks.setdefault(item.line - 1, Mark(item.line - 1, item.severity, plain(first)))
         self.editor.show_marks(marks)
         self.show_state()

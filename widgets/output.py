@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -9,6 +10,8 @@ from widgets.plain import plain, plain_lines
 
 KEEP_LINES = 5000
 """Lines that are kept, of all ranks together."""
+
+_OWN_FRAME = re.compile(r'File "([^"]*/workbench/ranks/[^"]*|<string>)", line|^(Current thread|Thread) 0x')
 
 Kind = Literal["stdout", "stderr", "stack", "attempt"]
 
@@ -45,10 +48,10 @@ class Output:
             lines[-1] = replace(lines[-1], whole=False)
         return self._join(lines)
 
-    def stack(self, rank: int, where: str, stack: str) -> Output:
-        """Add a stack that was taken of a rank that seems stuck."""
-        text = [f"rank {rank} stands at {plain(where)}", *plain_lines(stack.rstrip("\n"))]
-        return self._add([LogLine("stack", rank, line) for line in text if line])
+    def stack(self, rank: int, words: str, stack: str) -> Output:
+        """Add where a rank stands that seems stuck, with its stack as far as it is not pkwb's own code."""
+        frames = [line for line in plain_lines(stack) if line.strip() and not _OWN_FRAME.search(line)]
+        return self._add([LogLine("stack", rank, line) for line in (f"rank {rank} {plain(words)}", *frames)])
 
     def attempt(self, number: int, clock: str) -> Output:
         """Add the line that opens an attempt; an attempt that wrote nothing leaves no line behind."""

@@ -116,11 +116,10 @@ def _bandwidth(rate: Bandwidth, cells: int) -> Iterator[Field]:
     yield "bandwidth", f"{reached}{share}"
     if rate.share is not None:
         yield "", Content.styled(fmt.bar(rate.share, cells), "$text-primary")
+    reference = f"reference {fmt.bandwidth(rate.reference_gbps)}"
+    yield "", reference if rate.busbw is None else _beside(reference, ", ", f"busbw {fmt.bandwidth(rate.busbw)}")
     if rate.label:
         yield "peak" if rate.peak_gbps else "", Content.styled(plain(rate.label), "dim")
-    reference = f"reference {fmt.bandwidth(rate.reference_gbps)}"
-    busbw = fmt.bandwidth(rate.busbw) if rate.busbw is not None else ""
-    yield ("busbw", _beside(busbw, ", ", reference)) if busbw else ("", reference)
     yield "needed", f"{fmt.moved(rate.needed_bytes)}, reference {fmt.moved(rate.reference_bytes)}"
 
 
@@ -140,7 +139,7 @@ def _earlier(view: RunView, shown: AttemptView, width: int) -> Iterator[Field]:
         yield "best", f"{fmt.speedup(best.ratio.median)} (#{best.number}){' this one' * (best.number == view.attempt)}"
     before = view.baseline
     if before and ratio:
-        yield "before", f"{fmt.speedup(before.ratio.median)} (#{before.number}) {_change(ratio, before)}"
+        yield "before", f"{fmt.speedup(before.ratio.median)} (#{before.number}){_change(ratio, before)}"
     if len(view.speedups) > 1:
         yield "attempts", _sparkline(view.speedups[-max(8, width - LABEL) :])
 
@@ -148,8 +147,9 @@ def _earlier(view: RunView, shown: AttemptView, width: int) -> Iterator[Field]:
 def _change(ratio: Ratio, before: Speed) -> str:
     """The change of the medians; the intervals must not overlap for it to count."""
     apart = ratio.low > before.ratio.high or ratio.high < before.ratio.low
-    changed = fmt.change(ratio.median / before.ratio.median) if before.ratio.median else ""
-    return changed if apart else f"{changed}, no difference"
+    if not apart or not before.ratio.median:
+        return ", no clear change"
+    return f" {fmt.change(ratio.median / before.ratio.median)}"
 
 
 def _sparkline(speeds: tuple[Speed, ...]) -> str:

@@ -216,7 +216,7 @@ def _bandwidth(event: Bandwidth, view: RunView) -> RunView:
 
 @_apply.register
 def _rank_stack(event: RankStack, view: RunView) -> RunView:
-    output = view.output.stack(event.rank, event.where, event.stack)
+    output = view.output.stack(event.rank, event.words, event.stack)
     return replace(view, current=view.current.with_stack(event), output=output)
 
 

@@ -37,14 +37,19 @@ The first line is the load of the machine, looked at only while nothing is timed
         self._failure = ""
         self._telemetry: Telemetry | None = None
         self._live = ""
+        self._peak: float | None = None
 
     def on_mount(self) -> None:
         """Look at the machine without making anybody wait."""
         self.relayout()
-        self.run_worker(self._look(), group="topology", exclusive=True, exit_on_error=False)
+        self._look_again()
 
     def show_view(self, view: RunView) -> None:
-        """Only the load changes."""
+        """The load changes, and the link's rate once it has been measured."""
+        rate = view.current.bandwidth
+        if rate is not None and rate.peak_gbps is not None and rate.peak_gbps != self._peak:
+            self._peak = rate.peak_gbps
+            self._look_again()
         if view.telemetry is not self._telemetry:
             self._telemetry = view.telemetry
             live = _load(view.telemetry) if view.telemetry else ""
@@ -60,6 +65,9 @@ The first line is the load of the machine, looked at only while nothing is timed
         if self._drawing is None:
             return [*wrapped(live, width), Content(), Content.styled("looking at the machine ...", "dim")]
         return [*wrapped(live, width), Content(), *(Content(plain(line)) for line in self._drawing(width))]
+
+    def _look_again(self) -> None:
+        self.run_worker(self._look(), group="topology", exclusive=True, exit_on_error=False)
 
     async def _look(self) -> None:
         try:

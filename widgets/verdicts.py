@@ -55,6 +55,13 @@ Dimmed rows belong to the last good attempt and stay until this one has been jud
         table = [_row(one, width, self._view.busy) for one in rows]
         return [*top, *table, *_remark(self._view, rows, width), *_details(self._view, width)]
 
+    @property
+    def wanted(self) -> int:
+        """Lines that should be in sight: the ranks', and after an attempt that failed all that is said of it."""
+        current = self._view.current
+        failed = current.finished and not current.good
+        return len(self.lines.texts) if failed else self._world + 2
+
     def choices(self) -> range:
         """The ranks' rows."""
         return self._rows
@@ -155,7 +162,7 @@ def _details(view: RunView, width: int) -> list[Content]:
 def _rank_texts(current: AttemptView, status: Status | None) -> list[str]:
     """One text for all ranks of which the same is known: where they stand, or what went wrong."""
     known: dict[str, list[int]] = {}
-    stands = {} if current.good else {stack.rank: f"stands at {plain(stack.where)}" for stack in current.stacks}
+    stands = {} if current.good else {stack.rank: plain(stack.words) for stack in current.stacks}
     wrong = [row.rank for row in current.ranks if row.status == "wrong" and _found(row)] if status == "wrong" else []
     for row in current.ranks:
         if row.status not in (None, "ok") and row.rank not in wrong[:1]:

@@ -107,8 +107,8 @@ def check_remaps(keys: Mapping[str, str], known: Iterable[str] = BY_ID) -> None:
 def _check_keys(name: str, value: str) -> None:
     for key in (part.strip() for part in value.split(",")):
         if not key or key in FORBIDDEN[:5]:
-            reason = "terminals cannot tell it from another key" if key else "is empty"
-            raise SettingsError(f"[ui.keys] {name} = {value!r}: {key or 'a key'} {reason}; choose another one")
+            reason = f"terminals cannot tell {key} from another key" if key else "a key is empty"
+            raise SettingsError(f"[ui.keys] {name} = {value!r}: {reason}; choose another one")
 
 
 def shown_keys(keys: str) -> str:

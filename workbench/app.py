@@ -167,6 +167,7 @@ class Workbench(AppActions, Surviving, RowDiff):
             if widget.is_mounted and widget.is_attached and hasattr(widget, "show_view"):
                 widget.show_view(self.view)
         panes.badges(self._bottom, self.view)
+        self.arrangement.share_rows()
 
     def keep_look(self) -> None:
         """What was changed on screen is there again in the next sitting."""
@@ -236,7 +237,7 @@ class Workbench(AppActions, Surviving, RowDiff):
         self.arrangement.resize(event.size)
         size, least = event.size, SMALLEST
         text = f"The terminal is too small: {size.width}x{size.height}.\npkwb needs {least.width}x{least.height}."
-        self.query_one("#tiny", Static).update(text)
+        self.screen_stack[0].query_one("#tiny", Static).update(text)
 
     # -- words and errors
 
@@ -330,9 +331,8 @@ def run_app(target: Target, settings: Settings, demo_stream: EventStream | None 
     """Open the workbench and return the exit code. With ``demo_stream`` nothing is judged: its events are shown."""
     from workbench.actions import check_remaps
     from workbench.controllers.runs import make_engine
-    from workbench.opening import all_binding_ids, check_theme, first_text
+    from workbench.opening import all_binding_ids, first_text
 
-    check_theme(settings.ui.theme)
     if settings.ui.keys:
         check_remaps(settings.ui.keys, all_binding_ids())
     text = first_text(target.path)

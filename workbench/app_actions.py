@@ -6,8 +6,8 @@ import time
 from collections.abc import Coroutine
 from typing import TYPE_CHECKING, Any
 
-from themes.colours import NAMES
 from widgets.rowdiff import RowDiff
+from workbench.config import THEMES
 
 if TYPE_CHECKING:
     from widgets.editor_pane import EditorPane
@@ -93,7 +93,7 @@ class AppActions(RowDiff):
 
     def action_next_theme(self) -> None:
         """Change the colours."""
-        names = list(NAMES)
+        names = list(THEMES)
         self.theme = names[(names.index(self.theme) + 1) % len(names)] if self.theme in names else names[0]
         self.keep_look()
         self.tell(f"theme {self.theme}", "information")
@@ -108,7 +108,7 @@ class AppActions(RowDiff):
 
     def action_go(self) -> None:
         """Ask for a pane's number."""
-        self.background(self.talk.go(), "talk")
+        self.talk.go()
 
     async def action_focus_pane(self, name: str) -> None:
         """Go to a pane."""
@@ -127,11 +127,11 @@ class AppActions(RowDiff):
         """Quit at the second time within a few seconds."""
         now = time.monotonic()
         if now - self._interrupted < _TWICE_SECONDS:
-            self.background(self.talk.quit(), "quit")
+            self.talk.quit()
             return
         self._interrupted = now
         self.tell("press ctrl+c again to quit", "information")
 
     async def action_quit(self) -> None:
         """Leave; asks where text is unsaved or a run is active."""
-        self.background(self.talk.quit(), "quit")
+        self.talk.quit()

@@ -8,6 +8,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+THEMES = ("pkwb-dark", "pkwb-light", "ansi-dark", "ansi-light")
+"""Colour themes, in the order in which the theme key goes through them."""
+
 
 def setting(
     default: Any,
@@ -101,8 +104,10 @@ class SessionSettings:
 class UiSettings:
     """The screen."""
 
-    theme: str = setting("pkwb-dark", "pkwb-dark, pkwb-light, ansi-dark or ansi-light")
-    layout: Literal["full", "results"] = setting("full", "full, or results only", "--layout", ("full", "results"))
+    theme: str = setting("pkwb-dark", "colours, ansi: the terminal's own; where not set, as left on screen", "", THEMES)
+    layout: Literal["full", "results"] = setting(
+        "full", "all panes, or results only; where not set, as left on screen", "--layout", ("full", "results")
+    )
     editor: str = setting("", "external editor; empty = $VISUAL, then $EDITOR, then vi")
     mouse: bool = setting(True, "take mouse events")
     fps: int = setting(0, "frames a second; 0 = 60, over ssh 20", least=0)

@@ -186,6 +186,11 @@ class RankStack(Event):
     stack: str
     line: int = 0
 
+    @property
+    def words(self) -> str:
+        """``stands at barrier, kernel.py:77``; where no line of the user's file is known, what is known instead."""
+        return f"stands at {self.where}" if self.line else self.where
+
 
 @dataclass(frozen=True, kw_only=True)
 class Log(Event):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
@@ -10,9 +9,7 @@ from pathlib import Path
 from textual.binding import Binding
 from textual.dom import DOMNode
 
-from themes.colours import NAMES
 from workbench.actions import BY_ID
-from workbench.errors import SettingsError
 from workbench.source import read_source
 
 _KEYED_MODULES = (
@@ -27,14 +24,6 @@ _KEYED_MODULES = (
 def first_text(path: Path) -> str:
     """The working file's text; an empty file may be opened, one that is no text may not."""
     return read_source(path, allow_empty=True).text
-
-
-def check_theme(name: str) -> None:
-    """SettingsError for a colour theme that does not exist."""
-    if name not in NAMES:
-        near = difflib.get_close_matches(name, NAMES, 1, 0.3)
-        hint = f"did you mean {near[0]}? " if near else ""
-        raise SettingsError(f"[ui] theme = {name!r} does not exist: {hint}choose {', '.join(NAMES)}")
 
 
 def all_binding_ids() -> set[str]:

@@ -1,9 +1,13 @@
-"""Events as lines of text for people. Verdicts come in JSON form: those of the session store look like fresh ones."""
+"""Events as lines of text for people, safe to print whatever a rank wrote.
+
+Verdicts come in JSON form: those of the session store look like fresh ones.
+"""
 
 from __future__ import annotations
 
 from typing import Any
 
+from widgets.plain import plain
 from workbench.events import Diagnostic, Event, Log, Notice, PhaseChanged, RanksReady, RankStack
 from workbench.tables import table
 
@@ -17,7 +21,7 @@ def verdict_lines(verdict: dict[str, Any]) -> list[str]:
         rows = [_rank_row(rank) for rank in verdict["ranks"]]
         lines += ["", *table(_HEAD, rows, right=(0, 2, 3, 5)), ""]
     facts = [(name, text(verdict)) for name, text in _FACTS]
-    return lines + [f"{name:<10} {text}" for name, text in facts if text]
+    return [plain(line) for line in lines] + [f"{name:<10} {text}" for name, text in facts if text]
 
 
 def _headline(verdict: dict[str, Any]) -> str:
@@ -81,7 +85,7 @@ _FACTS = (
 def progress_lines(event: Event) -> list[str]:
     """What is told about an event while an attempt runs; nothing for most."""
     lines = _PROGRESS.get(type(event))
-    return lines(event) if lines else []
+    return [plain(line) for line in lines(event)] if lines else []
 
 
 def _ranks(event: RanksReady) -> list[str]:
@@ -95,11 +99,12 @@ def _phase(event: PhaseChanged) -> list[str]:
 
 def _diagnostic(event: Diagnostic) -> list[str]:
     rank = "" if event.rank is None else f" (rank {event.rank})"
-    return [f"{event.path}:{event.line}:{event.column}: {event.severity}: {event.message}{rank}"]
+    place = ":".join([event.path, *(str(number) for number in (event.line, event.column) if number)])
+    return [f"{place}: {event.severity}: {event.message}{rank}"]
 
 
 def _stack(event: RankStack) -> list[str]:
-    return [f"rank {event.rank} stands at {event.where}", *(f"    {line}" for line in event.stack.splitlines())]
+    return [f"rank {event.rank} {event.words}", *(f"    {line}" for line in event.stack.splitlines())]
 
 
 def _log(event: Log) -> list[str]:

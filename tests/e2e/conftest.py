@@ -20,9 +20,12 @@ Start = Callable[..., Sitting]
 def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[None]
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Remember that a test failed: the sitting that it shared is then in no known state."""
+    """Remember that a test failed, since the sitting that it shared is then in no known state, and show its screen."""
     report = yield
-    item.stash[_FAILED] = item.stash.get(_FAILED, False) or report.failed
+    if report.failed:
+        item.stash[_FAILED] = True
+        sittings = [value for value in item.funcargs.values() if isinstance(value, Sitting)]  # type: ignore[attr-defined]
+        report.sections += [("the screen", sitting.text) for sitting in sittings]
     return report
 
 
@@ -47,15 +50,15 @@ def start(tmp_path_factory: pytest.TempPathFactory, cache: Path) -> Iterator[Sta
 class Shared:
     """A sitting for all tests of a file; another one takes its place after a failed test."""
 
-    def __init__(self, folders: Iterator[Path], environment: dict[str, str]) -> None:
+    def __init__(self, folders: Iterator[Path], cache: Path) -> None:
         self._folders = folders
-        self._environment = environment
+        self._cache = cache
         self._sitting: Sitting | None = None
 
     def get(self) -> Sitting:
         """The running one, or a new one."""
         if self._sitting is None or self._sitting.process.poll() is not None:
-            self._sitting = Sitting(next(self._folders), **self._environment).ready()
+            self._sitting = Sitting(next(self._folders), PKWB_CACHE_DIR=str(self._cache)).ready()
         return self._sitting
 
     def end(self) -> None:
@@ -69,7 +72,7 @@ class Shared:
 def shared(tmp_path_factory: pytest.TempPathFactory, cache: Path) -> Iterator[Shared]:
     """The file's sitting."""
     folders = (tmp_path_factory.mktemp("shared") for _ in itertools.count())
-    one = Shared(folders, {"PKWB_CACHE_DIR": str(cache)})
+    one = Shared(folders, cache)
     yield one
     one.end()
 

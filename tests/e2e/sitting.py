@@ -62,9 +62,13 @@ class Sitting(Terminal):
         """The program that stands for the user's own editor; a test writes it."""
         own = {f"PKWB_{kind.upper()}_DIR": str(folder / kind) for kind in ("state", "cache", "config")}
         command = [sys.executable, "-m", "workbench.cli", "open", "problem_1", "--root", str(root), *arguments]
-        super().__init__(command, size, **{**own, "TMPDIR": str(self.temporary), "VISUAL": str(self.editor), **environment})
+        own |= {"TMPDIR": str(self.temporary), "VISUAL": str(self.editor)}
+        super().__init__(command, size, **(own | environment))
         self.known: set[Process] = set()
         """Every process of this sitting that was ever looked at."""
+
+    def __enter__(self) -> Sitting:
+        return self
 
     # -- the screen
 

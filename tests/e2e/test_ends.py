@@ -85,14 +85,14 @@ def test_text_after_kill_9(start: Start) -> None:
     sitting.sees(EDITOR, "# precious")
     sitting.until("not saved")
     assert sitting.path.read_text() == before
-    sitting.wait(lambda: sitting.pane("7 History").count("#1 ") == 2)
+    sitting.sees("7 History", "#1 ", "id 1 ")
     sitting.press("save")
     assert sitting.verdict(2) == "ok"
     assert sitting.path.read_text() == f"# precious\n{before}"
 
 
 def test_zygote_killed_at_rest(sitting: Sitting) -> None:
-    """When the process that forks the ranks is killed, the next save says that ranks are started anew, and is judged."""
+    """When the process that forks the ranks is killed, the next save starts ranks anew, says so, and is judged."""
     sitting.look()
     kill(zygote_of(sitting.process.pid))
     number = sitting.latest

@@ -25,7 +25,7 @@ def ends() -> Iterator[tuple[Channel, socket.socket]]:
     """A channel, and the plain socket at its other end."""
     near, far = socket.socketpair()
     far.settimeout(20)
-    channel = Channel(near.detach())
+    channel = Channel(near.detach(), takes_fds=True)
     yield channel, far
     channel.close()
     far.close()
@@ -111,6 +111,19 @@ def test_descriptors_arrive_beside_their_message(ends: tuple[Channel, socket.soc
     assert channel.fds == []
 
 
+def test_descriptors_that_nobody_expects_are_not_kept() -> None:
+    """A candidate that sends descriptors with its answers uses up none of its judge's."""
+    near, far = socket.socketpair()
+    judge = Channel(near.detach())
+    with far, open(os.devnull, encoding="ascii") as file:
+        before = len(os.listdir("/dev/fd"))
+        for number in range(20):
+            socket.send_fds(far, [encode({"n": number})], [file.fileno()] * 3)
+            assert judge.receive() == {"n": number}
+        assert (judge.fds, len(os.listdir("/dev/fd"))) == ([], before)
+    judge.close()
+
+
 def test_too_long_a_message_is_refused_before_it_is_read(ends: tuple[Channel, socket.socket]) -> None:
     """A frame that announces more than the limit is an error at once; nothing waits for its bytes."""
     channel, far = ends
@@ -145,7 +158,7 @@ class Parent:
         self.reasons: list[str] = []
         self.changed = asyncio.Event()
         self.wire = Wire(self._message, self._closed)
-        self.rank = Channel(os.dup(self.wire.far_end()))
+        self.rank = Channel(os.dup(self.wire.far_end()), takes_fds=True)
         self.wire.release_far_end()
 
     def _message(self, message: Message) -> None:
@@ -278,6 +291,18 @@ async def test_wire_ends_once_with_a_reason(parent: Parent, sent: bytes, words: 
     assert words in parent.reasons[0]
     parent.wire.send({"too": "late"})
     assert parent.messages == []
+
+
+async def test_a_wire_reads_nothing_after_it_was_told_to_stop(parent: Parent) -> None:
+    """What a rank sends after its last due message is not even taken from the socket; it can still be sent to."""
+    parent.rank.send({"n": 1})
+    parent.rank.send({"n": 2})
+    parent.wire._on_message = lambda message: (parent._message(message), parent.wire.stop_reading())
+    await parent.until(1)
+    parent.rank.send({"n": 3})
+    parent.wire.send({"still": "there"})
+    assert await asyncio.to_thread(parent.rank.receive) == {"still": "there"}
+    assert (parent.messages, parent.reasons) == ([{"n": 1}], [])
 
 
 async def test_nothing_comes_after_close(parent: Parent) -> None:

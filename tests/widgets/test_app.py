@@ -6,8 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from textual import events
 
-from tests.widgets.script import crash_run, good_run, wrong_run
+from tests.widgets.script import crash_run, good_run, hang_run, wrong_run
 from tests.widgets.stage import Stage, stage
 from widgets.frame import PLACES, TabbedRegion
 from widgets.lines import Lines
@@ -56,6 +57,20 @@ async def test_ranks_and_speed_are_in_sight(tmp_path: Path, size: tuple[int, int
         assert verdict.size.height >= world + 2
         assert speed.size.height >= len(speed.texts)
         assert speed.region.bottom <= size[1] - 2
+
+
+@pytest.mark.parametrize("run", [hang_run, wrong_run, crash_run])
+@pytest.mark.parametrize("size", [(160, 48), (120, 36), (80, 24)])
+async def test_what_went_wrong_is_in_sight(tmp_path: Path, size: tuple[int, int], run: Any) -> None:
+    """After an attempt that failed all that is said of it is in sight, with some of the last good speed."""
+    async with stage(tmp_path, size=size) as place:
+        await play(place, [*good_run(1), *run(2)])
+        await place.app.run_action("focus_pane('verdict')")
+        await place.pilot.pause()
+        verdict, speed = (place.app.query_one(f"#{name} Lines", Lines) for name in ("verdict", "speed"))
+
+        assert verdict.size.height >= len(verdict.texts)
+        assert speed.size.height >= 3
 
 
 async def test_results_layout(tmp_path: Path) -> None:
@@ -321,6 +336,29 @@ async def test_remapped_key(tmp_path: Path) -> None:
 
         await place.pilot.press("f8")
         await place.until(lambda: len(place.runner.given) == before + 1)
+
+
+async def test_resize_under_a_dialog(tmp_path: Path) -> None:
+    """A terminal that changes its size while a dialog is open is laid out anew behind it."""
+    async with stage(tmp_path) as place:
+        await place.pilot.press("f1")
+        await place.until(lambda: len(place.app.screen_stack) == 2)
+        await place.pilot.resize_terminal(80, 24)
+        await place.pilot.pause()
+        await place.pilot.press("escape")
+        await place.until(lambda: shown(place, "#strip"))
+
+
+async def test_keys_typed_ahead(tmp_path: Path) -> None:
+    """A digit that follows ctrl+o at once, as over a slow line, goes to the pane and not into the text."""
+    async with stage(tmp_path) as place:
+        driver = place.app._driver
+        assert driver is not None
+        for key, character in (("ctrl+o", None), ("7", "7")):
+            driver.process_message(events.Key(key, character))
+        await place.until(lambda: place.app.arrangement.active == "history")
+
+        assert not place.app.editor_pane.dirty
 
 
 async def test_dialog_keeps_its_keys(tmp_path: Path) -> None:

@@ -146,12 +146,16 @@ async def test_saving_clean_text_takes_a_newer_file(tmp_path: Path) -> None:
         assert place.path.read_text() == "# theirs\n" + TEXT
 
 
-async def test_full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A save that fails says why; the file stays whole and the text is kept for recovery."""
+@pytest.mark.parametrize(("everywhere", "said"), [(False, "kept for recovery"), (True, "in this pane alone")])
+async def test_full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, everywhere: bool, said: str) -> None:
+    """A save that fails says why and where the text is now: kept for recovery, or nowhere else; the file stays."""
+    sync = os.fsync
     async with stage(tmp_path) as place:
 
-        def refuse(*_: object, **__: object) -> int:
-            raise OSError(28, "No space left on device")
+        def refuse(descriptor: int) -> None:
+            if everywhere or "solutions_pytorch" in os.readlink(f"/proc/self/fd/{descriptor}"):
+                raise OSError(28, "No space left on device")
+            sync(descriptor)
 
         place.write("new ")
         with monkeypatch.context() as patched:
@@ -159,6 +163,7 @@ async def test_full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
             await place.pilot.press("ctrl+s")
             await place.until(lambda: "disk is full" in place.messages())
 
+        assert said in place.messages()
         assert place.path.read_text() == TEXT
         assert place.text.startswith("new ")
         assert place.app.editor_pane.dirty
@@ -188,14 +193,22 @@ async def test_empty_file(tmp_path: Path) -> None:
         await place.until(lambda: place.path.read_text() == "x = 1")
 
 
-async def test_windows_line_ends_survive(tmp_path: Path) -> None:
-    """A file with Windows line ends keeps them when one character is added."""
+@pytest.mark.parametrize(
+    "content", ["a\r\nb\r\n", "a\r\nb\nc\n", "a\n\x0c\nb", "'\x0b\x1c\x85\u2028'\n", "\ta\rb\n", "日本\n"]
+)
+async def test_line_ends_survive(tmp_path: Path, content: str) -> None:
+    """Adding one character changes that character alone: Windows, mixed and missing line ends stay, page breaks too."""
     path = tmp_path / "solutions_pytorch" / "1_allreduce_pytorch.py"
     path.parent.mkdir()
-    path.write_bytes(b"a = 1\r\nb = 2\r\n")
+    path.write_bytes(content.encode())
     async with stage(tmp_path) as place:
+        assert place.text == content
         await place.pilot.press("#", "ctrl+s")
-        await place.until(lambda: place.path.read_bytes() == b"#a = 1\r\nb = 2\r\n")
+        await place.until(lambda: place.path.read_bytes() == f"#{content}".encode())
+
+        changed = f"##{content}"
+        save_outside(path, changed)
+        await place.until(lambda: place.text == changed and not place.app.editor_pane.dirty)
 
 
 async def test_unsaved_text_is_kept(tmp_path: Path) -> None:

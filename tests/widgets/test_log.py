@@ -6,7 +6,7 @@ from tests.widgets import script
 from tests.widgets.host import NARROW, WIDE, Host, flowing, visible
 from widgets.log import LogPane
 from widgets.output import KEEP_LINES, Output
-from workbench.events import Log
+from workbench.events import Log, RankStack
 
 
 def said(rank: int, text: str, stream: str = "stdout", number: int = 1) -> Log:
@@ -24,6 +24,30 @@ async def test_each_line_names_its_rank() -> None:
         assert "0| entering" in visible(pane)
         assert "1! ValueError: no such shape" in visible(pane)
         assert "0: rank 0 stands at barrier, 1_allreduce_pytorch.py:77" in visible(pane)
+
+
+async def test_stack_without_own_frames() -> None:
+    """A stack ends with the user's frames; a rank that has returned is said to have returned, and stands nowhere."""
+    frames = (
+        "Current thread 0x00007f14aaa80b80 (most recent call first):\n"
+        '  File "/site-packages/torch/distributed/distributed_c10d.py", line 3252 in all_reduce\n'
+        '  File "/home/me/kernel.py", line 8 in solution\n'
+        '  File "/opt/pkwb/workbench/ranks/candidate.py", line 104 in _call\n'
+        '  File "<string>", line 17 in <module>\n'
+    )
+    stuck = RankStack(attempt=1, rank=0, where="all_reduce, kernel.py:8", stack=frames, line=8)
+    back = RankStack(attempt=1, rank=1, where="returned", stack=frames.splitlines()[0])
+    pane = LogPane()
+    async with Host(pane).run_test(size=WIDE) as pilot:
+        pane.show_view(script.show([*script.loaded(), stuck, back]))
+        await pilot.pause()
+
+        assert [text.strip() for text in pane.lines.texts[1:]] == [
+            "0: rank 0 stands at all_reduce, kernel.py:8",
+            '0:   File "/site-packages/torch/distributed/distributed_c10d.py", line 3252 in all_reduce',
+            '0:   File "/home/me/kernel.py", line 8 in solution',
+            "1: rank 1 returned",
+        ]
 
 
 async def test_one_rank_alone() -> None:

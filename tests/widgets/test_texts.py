@@ -12,7 +12,7 @@ from tests.widgets import script
 from tests.widgets.host import NARROW, SIZES, WIDE, Host, flowing, visible, watch_paint
 from widgets.problem import ProblemPane
 from widgets.reference import ReferencePane
-from widgets.topology import TopologyPane
+from widgets.topology import Drawing, TopologyPane
 from workbench.events import Telemetry
 
 
@@ -170,6 +170,26 @@ async def test_topology_is_drawn_to_the_width(size: tuple[int, int]) -> None:
         assert "2 cpu ranks" in visible(pane)
         assert "cpu 12% load 0.4 memory 3.00 GiB of 8.00 GiB" in flowing(pane)
         assert all(len(line) <= size[0] for line in pane.lines.texts)
+
+
+async def test_topology_shows_the_rate_once_measured() -> None:
+    """A link whose rate was not known is drawn anew when the first bandwidth with a peak arrives."""
+    rates = iter(("not known", "4.50 GB/s"))
+
+    def detect(world: int, device: str) -> Drawing:
+        rate = next(rates)
+        return lambda width: [f"link {rate}"]
+
+    pane = TopologyPane(script.make_target(), detect)
+    async with Host(pane).run_test(size=NARROW) as pilot:
+        await pane.workers.wait_for_complete()
+        assert "link not known" in visible(pane)
+        pane.show_view(script.show(script.good_run(1)))
+        await pane.workers.wait_for_complete()
+        pane.show_view(script.show(script.good_run(2)))
+        await pilot.pause()
+
+        assert "link 4.50 GB/s" in visible(pane)
 
 
 async def test_topology_that_fails_is_said() -> None:

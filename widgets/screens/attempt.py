@@ -13,6 +13,7 @@ from textual.screen import ModalScreen
 from textual.widgets import Static
 
 from sessions.model import Attempt
+from widgets.plain import plain
 from widgets.screens.question import Difference, diff_view, legend
 
 
@@ -83,7 +84,7 @@ def summary(attempt: Attempt) -> str:
     """Two lines on what became of an attempt and under which conditions."""
     when = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(attempt.started))
     speed = f" · {attempt.speedup.median:.2f}x" if attempt.speedup is not None else ""
-    reason = f" · {attempt.reason}" if attempt.reason else ""
+    reason = f" · {plain(attempt.reason)}" if attempt.reason else ""
     note = f" · {attempt.note}" if attempt.note else ""
     conditions = f"{attempt.world} {attempt.device} ranks · {attempt.size} {attempt.dtype} · {attempt.backend}"
     return f"{attempt.status}{speed}{reason}{note}\n{when} · {conditions}"

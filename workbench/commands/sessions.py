@@ -17,10 +17,11 @@ from sessions.model import Attempt, Sitting
 from sessions.store import Store
 from workbench.commands.arguments import add_json
 from workbench.config import Settings
+from workbench.errors import StoreError
 from workbench.report import verdict_lines
 from workbench.settings import load_settings
 from workbench.source import read_source
-from workbench.stores import look_into_store
+from workbench.stores import open_store
 from workbench.tables import table
 
 _ATTEMPT_HEAD = ("id", "when", "problem", "status", "speedup", "ms", "ranks", "size", "dtype", "reason")
@@ -39,8 +40,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Run one action on the session store."""
     settings = load_settings()
-    store = look_into_store(settings)
+    store = open_store(settings, create=False, thorough=False)
     try:
+        if store.problem_with:
+            raise StoreError(store.problem_with)
         for line in _ACTIONS[arguments.action][2](store, settings, arguments):
             print(line)
     finally:

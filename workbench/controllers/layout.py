@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from textual.geometry import Size
 from textual.screen import Screen
@@ -20,8 +20,8 @@ TALL = 18
 SMALLEST = Size(60, 15)
 _AROUND = 3
 """Rows of the top line, the stages and the footer."""
-_VERDICT, _SPEED = 2, 14
-"""Lines of the verdict besides the ranks' own, and of a whole speed pane."""
+_LEAST, _SPEED = 3, 14
+"""Lines of the speed pane that are always in sight, and all that it has."""
 _FRAME = 2
 _RIGHT = frozenset({"verdict", "speed"})
 
@@ -86,21 +86,25 @@ class LayoutControl:
             screen.set_class(self.paged and name == region, f"-page-{name}")
         gone = set() if self.paged else self._gone()
         for name in {"main", "right", *map(frame_of, PLACE)}:
-            self._app.query_one(f"#{name}").set_class(name in gone, "-hidden")
-        self._share_rows(gone)
+            self._screen.query_one(f"#{name}").set_class(name in gone, "-hidden")
+        self.share_rows()
         without = {"editor"} if self.results else set()
-        self._app.query_one(PaneStrip).show(self.active, without, self.size.width)
+        self._screen.query_one(PaneStrip).show(self.active, without, self.size.width)
         self.on_change()
 
-    def _share_rows(self, gone: set[str]) -> None:
-        """Heights: every rank's row is in sight, then as much of the speed as there is room for, then the rest."""
+    def share_rows(self) -> None:
+        """Heights: what the verdict must show comes first, then as much of the speed as there is room for."""
+        pane: Any = self._app.panes.get("verdict")
+        if pane is None or not pane.is_attached:
+            return
+        gone = set() if self.paged else self._gone()
         height, frame = self.size.height, 1 if self.paged else _FRAME
         bottom = max(7, min(12, height // 5))
         room = height - _AROUND - (1 if self.paged else 0 if "bottom" in gone else bottom)
-        ranks = self._app.target.world + _VERDICT + (0 if self.paged else _FRAME)
-        speed = max(4, min(_SPEED + frame, room - ranks))
-        self._app.query_one("#speed").styles.height = "1fr" if "verdict" in gone else speed
-        self._app.query_one("#bottom").styles.height = "1fr" if self.paged or "main" in gone else bottom
+        verdict = pane.wanted + (0 if self.paged else _FRAME)
+        speed = max(_LEAST + frame, min(_SPEED + frame, room - verdict))
+        self._screen.query_one("#speed").styles.height = "1fr" if "verdict" in gone else speed
+        self._screen.query_one("#bottom").styles.height = "1fr" if self.paged or "main" in gone else bottom
 
     def _gone(self) -> set[str]:
         """Hidden frames, and what holds nothing but hidden frames."""
@@ -122,7 +126,7 @@ class LayoutControl:
         self.results = self.results and name != "editor"
         self._hidden.discard(frame_of(name))
         self.active = name
-        region = self._app.query_one(f"#{place.region}")
+        region = self._screen.query_one(f"#{place.region}")
         if isinstance(region, TabbedRegion):
             await region.show(name)
         self.apply()

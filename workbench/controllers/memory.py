@@ -6,9 +6,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from themes.colours import NAMES
 from widgets.frame import FRAMES
-from workbench.config import Settings
+from workbench.config import THEMES, Settings
 from workbench.files import read_json, state_dir, write_json
 
 
@@ -26,7 +25,7 @@ def remembered(settings: Settings) -> Look:
     kept = _read()
     theme, results, hidden = kept.get("theme"), kept.get("results"), kept.get("hidden")
     return Look(
-        theme=str(theme) if theme in NAMES and "ui.theme" not in settings.given else settings.ui.theme,
+        theme=str(theme) if theme in THEMES and "ui.theme" not in settings.given else settings.ui.theme,
         results=results if isinstance(results, bool) and "ui.layout" not in settings.given else _results(settings),
         hidden=tuple(name for name in hidden if name in FRAMES) if isinstance(hidden, list) else (),
     )

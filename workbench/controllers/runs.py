@@ -155,14 +155,9 @@ class RunControl:
         self._runner = self._recorder = self._store = self._telemetry = None
 
     async def _open_store(self) -> Any:
-        from pathlib import Path
+        from workbench.stores import open_store
 
-        from sessions.store import Store
-
-        path = self._settings.sessions.path
-        store = await asyncio.to_thread(
-            Store.open, Path(path).expanduser() if path else None, self._settings.sessions.keep
-        )
+        store = await asyncio.to_thread(open_store, self._settings)
         with contextlib.suppress(StoreError):
             await asyncio.to_thread(store.opened, self._target)
         return store

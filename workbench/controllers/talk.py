@@ -28,45 +28,46 @@ class Talk:
         self._app = app
         self._asking = False
 
-    async def _ask(self, screen: Screen[Any]) -> Any:
-        """Show a dialog and wait for its result."""
+    def _ask(self, screen: Screen[Any]) -> asyncio.Future[Any]:
+        """Show a dialog at once, so that keys typed ahead are its own; its result comes later."""
         answer: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
 
         def give(result: Any) -> None:
             if not answer.done():
                 answer.set_result(result)
 
-        await self._app.push_screen(screen, give)
-        return await answer
+        self._app.push_screen(screen, give)
+        return answer
 
-    async def quit(self) -> None:
+    def quit(self) -> None:
         """Leave, after a question where something would be lost."""
         app = self._app
         dirty, busy = app.editor_pane.dirty, app.runs.busy
         if not dirty and not busy:
-            await app.leave()
-            return
-        if self._asking:
-            return
-        self._asking = True
+            app.background(app.leave(), "quit")
+        elif not self._asking:
+            self._asking = True
+            app.background(self._leave_after(self._ask_quit(dirty)), "quit")
+
+    async def _leave_after(self, question: asyncio.Future[Any]) -> None:
         try:
-            answer = await self._ask_quit(dirty)
+            answer = await question
         finally:
             self._asking = False
         if answer == "discard":
-            await app.files.give_up()
+            await self._app.files.give_up()
         if answer in ("leave", "discard") or (answer == "save" and await self.save()):
-            await app.leave()
+            await self._app.leave()
 
-    async def _ask_quit(self, dirty: bool) -> str:
+    def _ask_quit(self, dirty: bool) -> asyncio.Future[Any]:
         from widgets.screens.question import Answer, Question
 
         stay = Answer("n", "stay", "stay")
         if dirty:
             answers = [Answer("s", "save", "save and quit"), Answer("d", "discard", "quit without saving"), stay]
-            return str(await self._ask(Question("Quit", "The editor holds text that is not saved.", answers)))
+            return self._ask(Question("Quit", "The editor holds text that is not saved.", answers))
         answers = [Answer("y", "leave", "cancel the run and quit"), stay]
-        return str(await self._ask(Question("Quit", "A run is active.", answers)))
+        return self._ask(Question("Quit", "A run is active.", answers))
 
     async def save(self) -> bool:
         """Save the pane's text, unless another program saved the file meanwhile: then that comes first."""
@@ -167,11 +168,14 @@ class Talk:
         elif answer == "copy":
             self.copy(source, name)
 
-    async def go(self) -> None:
+    def go(self) -> None:
         """Ask for a pane's number and go there."""
         from widgets.screens.go import GoScreen
 
-        name = await self._ask(GoScreen())
+        self._app.background(self._go_to(self._ask(GoScreen())), "go")
+
+    async def _go_to(self, question: asyncio.Future[Any]) -> None:
+        name = await question
         if name:
             await self._app.arrangement.go(name)
 

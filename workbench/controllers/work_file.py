@@ -75,7 +75,12 @@ class FileControl:
                 await asyncio.to_thread(write_atomic, self._target.path, text)
             except UsageError as error:
                 self._kept = await asyncio.to_thread(self._recovery.write, text)
-                self._tell(f"{error}. The file is as it was; the text is kept for recovery.", "error")
+                kept = (
+                    "the text is kept for recovery"
+                    if self._kept
+                    else "the text is in this pane alone, not kept for recovery"
+                )
+                self._tell(f"{error}. The file is as it was; {kept}.", "error")
                 return False
             digest = make_source(self._target.path, text).digest
             if not self._pane.dirty and self._runs.judged(digest):

@@ -25,12 +25,13 @@ from workbench.flow.context import Context, Stop
 from workbench.flow.figures import bandwidth_event
 from workbench.flow.plan import Trial, trial_plan
 from workbench.flow.reports import (
-    as_number,
+    as_ms,
     call_failed,
     call_ms,
     diagnostics,
     failure_of,
     loading_answer,
+    loading_failed,
     raise_infra,
     rank_verdict,
     samples_ms,
@@ -95,14 +96,14 @@ class Attempt:
         self.enter("load")
         candidates.attach(self._context.judges)
         candidates.load(self._source.text, self._path, self._context.target.problem.arguments)
-        late = await settle(candidates.loaded, candidates, self._patience(), lambda m: m["event"] != "loaded")
+        late = await settle(candidates.loaded, candidates, self._patience(), loading_failed)
         found = [
             loading_answer(answer, future)
             for answer, future in zip(await self._answers(candidates.loaded, late), candidates.loaded)
         ]
         if late or any(answer.report is None or answer.report["status"] != "ok" for answer in found):
             self._stop(found)
-        self._load_ms = max(as_number(future.result().get("ms")) for future in candidates.loaded)
+        self._load_ms = max(as_ms(future.result().get("ms")) for future in candidates.loaded)
         self.leave()
 
     async def check(self) -> None:

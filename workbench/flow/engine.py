@@ -8,6 +8,7 @@ import itertools
 import secrets
 import time
 import traceback
+from typing import Any
 
 from problems.binding import judge_job
 from workbench.config import Settings
@@ -16,12 +17,11 @@ from workbench.events import EventStream, Notice, Origin, RanksReady, SourceSeen
 from workbench.flow.attempt import Attempt
 from workbench.flow.context import Context, Stop
 from workbench.flow.figures import environment, link_peak
-from workbench.flow.sets import CandidateSet, JudgeSet, exit_words, rank_request
+from workbench.flow.reports import loading_failed
+from workbench.flow.sets import CandidateSet, JudgeSet, RankSet, exit_words, rank_request
 from workbench.flow.zygote import Zygote
 from workbench.ranks.channel import Message
 from workbench.target import Source, Target
-
-_PREPARE_AHEAD_BYTES = 256 << 20
 
 
 class Engine:
@@ -92,12 +92,8 @@ class Engine:
         run = self._stop_run("cancelled")
         if run is not None:
             await asyncio.wait([run], timeout=5)
-        for task in (self._starting, self._standby):
-            if task is not None:
-                task.cancel()
-                with contextlib.suppress(asyncio.CancelledError, PkwbError):
-                    await task
-        await self._zygote.close()
+        await _ended(self._starting)
+        await self._end_ranks()
 
     def _stop_run(self, ending: Status) -> asyncio.Task[Verdict] | None:
         run = self._run
@@ -140,7 +136,9 @@ class Engine:
             attempt.enter("start")
             candidates = await self._take_standby()
             attempt.leave()
-            return await self._stages(attempt, candidates, context)
+            verdict = await self._stages(attempt, candidates, context)
+            await candidates.wait_output()
+            return verdict
         except asyncio.CancelledError:
             if attempt is not None:
                 self._end_set(candidates)
@@ -164,9 +162,9 @@ class Engine:
         except Stop as stop:
             return attempt.verdict(stop.status, stop.ranks, stop.why)
 
-    def _end_set(self, candidates: CandidateSet | None) -> None:
-        if candidates is not None:
-            candidates.kill()
+    def _end_set(self, ranks: RankSet | None) -> None:
+        if ranks is not None:
+            ranks.kill()
 
     def _verdict(self, number: int, status: Status, reason: str) -> Verdict:
         return Verdict(attempt=number, status=status, problem=self._target.problem.stem, reason=reason, ranks=())
@@ -199,23 +197,26 @@ class Engine:
         try:
             self._context = await self._new_context()
         except BaseException:
-            await self._zygote.close()
-            self._zygote = Zygote()
+            await self._end_ranks()
             raise
 
     async def _new_context(self) -> Context:
         limit = self._settings.limits.start
         zygote = self._zygote
         await zygote.start(self._settings.ranks.python, limit)
-        judges = JudgeSet(zygote, self._target.world)
-        judges.fork(self._request("judge"), lambda rank: [])
-        baseline = CandidateSet(zygote, self._target.world)
-        await baseline.start(self._request("baseline"), limit)
-        await judges.wait_ready(limit)
+        with contextlib.ExitStack() as failed:
+            judges = JudgeSet(zygote, self._target.world)
+            failed.callback(judges.kill)
+            judges.fork(self._request("judge"), lambda rank: [])
+            baseline = CandidateSet(zygote, self._target.world)
+            failed.callback(baseline.kill)
+            await baseline.start(self._request("baseline"), limit)
+            await judges.wait_ready(limit)
+            self._keep_standby()
+            await judges.each(self._setups(), limit)
+            await self._load_baseline(baseline, judges)
+            failed.pop_all()
         self._judges, self._baseline = judges, baseline
-        self._keep_standby()
-        await judges.each(self._setups(), limit)
-        await self._load_baseline(baseline, judges)
         return Context(
             target=self._target,
             settings=self._settings,
@@ -235,7 +236,7 @@ class Engine:
         baseline.load(problem.reference_source(), str(problem.reference_path), problem.arguments)
         _done, pending = await asyncio.wait(baseline.loaded, timeout=self._settings.limits.run)
         for future in baseline.loaded:
-            if pending or future.result()["event"] != "loaded":
+            if pending or loading_failed(future.result()):
                 raise RanksError(f"the reference of problem {problem.number} could not be loaded: {_why(future)}")
         await asyncio.wait(baseline.attach(judges, "baseline"))
 
@@ -273,9 +274,7 @@ class Engine:
             assert standby is not None
             try:
                 candidates = await asyncio.shield(standby)
-            except asyncio.CancelledError:
-                raise
-            except PkwbError:
+            except Exception:
                 self._standby = None
                 raise
             self._standby = None
@@ -287,12 +286,27 @@ class Engine:
     async def _restart(self, reason: str) -> None:
         """Throw zygote, judges, baseline and standby set away; the next attempt starts them anew."""
         self._stream.emit(Notice(severity="warning", text=f"ranks are started anew: {reason}"))
-        self._context, self._judges, self._baseline, self._starting = None, None, None, None
-        if self._standby is not None:
-            self._standby.cancel()
-            self._standby = None
+        self._context, self._starting = None, None
+        await self._end_ranks()
+
+    async def _end_ranks(self) -> None:
+        """End all ranks and the zygote, and let go of what was shared with them."""
+        standby, self._standby = self._standby, None
+        await _ended(standby)
+        if standby is not None and not standby.cancelled() and standby.exception() is None:
+            self._end_set(standby.result())
+        for ranks in (self._judges, self._baseline):
+            self._end_set(ranks)
+        self._judges, self._baseline = None, None
         await self._zygote.close()
         self._zygote = Zygote()
+
+
+async def _ended(task: asyncio.Task[Any] | None) -> None:
+    """Cancel a task and wait for its end; what it ended with has been told, or concerns nobody any more."""
+    if task is not None:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
 
 
 def _why(future: asyncio.Future[Message]) -> str:

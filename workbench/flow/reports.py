@@ -10,24 +10,30 @@ from workbench.errors import RanksError
 from workbench.events import Diagnostic, RankSummary, RankVerdict
 from workbench.judge.verdicts import Answer
 from workbench.ranks.channel import Message
+from workbench.ranks.failures import read_failure
+
+_MOST_MS = 1e9
+
+
+def loading_failed(message: Message) -> bool:
+    return message.get("event") != "loaded"
 
 
 def loading_answer(answer: Answer, future: asyncio.Future[Message]) -> Answer:
-    """An answer to `load` as a report: loaded, or the failure that the rank described."""
-    message = future.result() if future.done() else {}
-    if message.get("event") == "loaded":
-        return dataclasses.replace(answer, report={"status": "ok"})
-    if message.get("event") != "failed":
+    """An answer to `load` as a report: loaded, or the failure that the rank described; it wrote the message itself."""
+    if answer.death is not None or not future.done():
         return answer
-    failure = message["failure"] if isinstance(message.get("failure"), dict) else {}
+    message = future.result()
+    if not loading_failed(message):
+        return dataclasses.replace(answer, report={"status": "ok"})
+    failure = read_failure(message.get("failure", {"message": "the rank sent a malformed answer"}))
     status = "build-error" if message.get("status") == "build-error" else "load-error"
     return dataclasses.replace(answer, report={"status": status, "detail": error_words(failure), "failure": failure})
 
 
 def error_words(failure: Message) -> str:
-    kind, message = str(failure.get("type", "error")), str(failure.get("message", ""))
-    line = failure.get("line")
-    spot = f", line {line}" if isinstance(line, int) and line else ""
+    kind, message, line = failure["type"], failure["message"], failure["line"]
+    spot = f", line {line}" if line else ""
     return f"{message}{spot}" if kind == "NoSolution" else f"{kind}: {message}{spot}"
 
 
@@ -44,8 +50,8 @@ def raise_infra(futures: Sequence[asyncio.Future[Message]]) -> None:
 
 
 def failure_of(answer: Answer) -> Message:
-    failure = (answer.report or {}).get("failure")
-    return failure if isinstance(failure, dict) else {}
+    """What :func:`workbench.ranks.failures.read_failure` made of a rank's failure; empty where there is none."""
+    return dict((answer.report or {}).get("failure", {}))
 
 
 def diagnostics(found: Sequence[Answer], path: str) -> list[Diagnostic]:
@@ -53,8 +59,8 @@ def diagnostics(found: Sequence[Answer], path: str) -> list[Diagnostic]:
     places: dict[tuple[int, int, str], list[int]] = {}
     for answer in found:
         failure = failure_of(answer)
-        if failure and not failure.get("secondary"):
-            key = (_whole(failure.get("line")), _whole(failure.get("column")), error_words({**failure, "line": 0}))
+        if failure and not failure["secondary"]:
+            key = (failure["line"], failure["column"], error_words({**failure, "line": 0}))
             places.setdefault(key, []).append(answer.rank)
     return [
         Diagnostic(
@@ -111,12 +117,9 @@ def call_ms(answer: Answer) -> float | None:
     return ns / 1e6 if isinstance(ns, int) else None
 
 
-def _whole(value: object) -> int:
-    return value if isinstance(value, int) else 0
-
-
-def as_number(value: object) -> float:
-    return float(value) if isinstance(value, (int, float)) else 0.0
+def as_ms(value: object) -> float:
+    """A time that a rank itself claims; 0 where it is no number, or no time that can be."""
+    return float(value) if isinstance(value, (int, float)) and 0 <= value < _MOST_MS else 0.0
 
 
 def samples_ms(rows: Sequence[Sequence[int]]) -> tuple[tuple[float, ...], ...]:

@@ -139,7 +139,7 @@ class Sampler:
         if any("samples" not in answer or "report" in answer for answer in answers):
             raise Mismatch(answers)
         rows = [answer["samples"] for answer in answers]
-        return [[call[1] for call in row] for row in rows], [[call[2] for call in row] for row in rows]
+        return [[call[0] for call in row] for row in rows], [[call[1] for call in row] for row in rows]
 
     def _figures(self, total: int) -> TimingFigures:
         # numpy takes 0.1 s to import: here in a thread, while samples are taken elsewhere

@@ -15,7 +15,7 @@ from typing import Any
 from workbench.errors import RanksError
 from workbench.flow.wire import Wire
 from workbench.flow.zygote import Zygote
-from workbench.ranks.channel import Message
+from workbench.ranks.channel import LIMIT, SMALL_LIMIT, Message
 from workbench.ranks.shared import shared_fd
 from workbench.target import Target
 
@@ -31,6 +31,9 @@ def rank_request(target: Target, role: str, threads: int) -> Message:
 class RankSet:
     """One forked set: a wire to each rank, readiness, deaths, and its end."""
 
+    limit = LIMIT
+    """Bytes of the longest message taken from a rank."""
+
     def __init__(self, zygote: Zygote, world: int) -> None:
         self.zygote = zygote
         self.world = world
@@ -45,10 +48,12 @@ class RankSet:
         self.changed = asyncio.Event()
         """Set whenever a rank died."""
         loop = asyncio.get_running_loop()
-        self._wires = [Wire(partial(self._message, rank), partial(self._closed, rank)) for rank in range(world)]
+        self._wires = [
+            Wire(partial(self._message, rank), partial(self._closed, rank), self.limit) for rank in range(world)
+        ]
         self._ready: list[asyncio.Future[None]] = [loop.create_future() for _ in range(world)]
-        self._gone: asyncio.Future[None] = loop.create_future()
         self._stacks: asyncio.Future[dict[str, str]] | None = None
+        self._output: asyncio.Future[None] = loop.create_future()
         self._forked_at = 0.0
 
     def fork(self, request: Message, fds_of_rank: Callable[[int], list[int]]) -> None:
@@ -75,9 +80,10 @@ class RankSet:
             for wire in self._wires:
                 wire.close()
 
-    async def wait_gone(self, limit: float = 10.0) -> None:
-        """Wait until nothing of the set is left."""
-        await asyncio.wait([self._gone], timeout=limit)
+    async def wait_output(self, limit: float = 2.0) -> None:
+        """Wait until everything that the ranks have printed so far was handed to ``on_log``; once in a set's life."""
+        self.zygote.ask_output(self.id)
+        await asyncio.wait([self._output], timeout=limit)
 
     async def stacks(self, limit: float = 2.0) -> dict[int, str]:
         """The Python stacks of the living ranks, by rank; empty when they cannot be had."""
@@ -113,6 +119,8 @@ class RankSet:
             self.pids = message["pids"]
         elif event == "log":
             self.on_log(message)
+        elif event == "output" and not self._output.done():
+            self._output.set_result(None)
         elif event == "exit":
             self._died(message)
         elif event == "stacks" and self._stacks is not None and not self._stacks.done():
@@ -131,8 +139,8 @@ class RankSet:
     def _all_gone(self) -> None:
         for rank, future in enumerate(self._ready):
             _fail(future, f"rank {rank} was ended while it started")
-        if not self._gone.done():
-            self._gone.set_result(None)
+        if not self._output.done():
+            self._output.set_result(None)
         self.changed.set()
 
 
@@ -196,23 +204,31 @@ class JudgeSet(RankSet):
 
 
 class CandidateSet(RankSet):
-    """Candidate or baseline ranks: stand by, load one source, then answer the judges they are attached to."""
+    """Candidate or baseline ranks: stand by, load one source, then answer the judges they are attached to.
+
+    Two messages are due from each rank, the second after the source has run: whatever it is, it is the answer to
+    ``load``, for the reader to check, and nothing is read after it.
+    """
+
+    limit = SMALL_LIMIT
 
     def __init__(self, zygote: Zygote, world: int) -> None:
         super().__init__(zygote, world)
         loop = asyncio.get_running_loop()
         self._judge_ends: list[tuple[int, int, int]] = []
         self.loaded: list[asyncio.Future[Message]] = [loop.create_future() for _ in range(world)]
-        """``loaded``, ``failed`` or ``exit`` of each rank."""
+        """``loaded`` or ``failed`` of each rank as the rank itself says, or its death."""
 
     async def start(self, request: Message, limit: float) -> None:
         """Fork the ranks, each with its ends of a socket and two shared regions, and wait until all are ready."""
         pairs = [socket.socketpair() for _ in range(self.world)]
         own = [(pairs[rank][0].detach(), shared_fd("inbox"), shared_fd("outbox")) for rank in range(self.world)]
         self._judge_ends = own
-        self.fork(request, lambda rank: [pairs[rank][1].fileno(), *own[rank][1:]])
-        for _near, far in pairs:
-            far.close()
+        try:
+            self.fork(request, lambda rank: [pairs[rank][1].fileno(), *own[rank][1:]])
+        finally:
+            for _near, far in pairs:
+                far.close()
         await self.wait_ready(limit)
 
     def attach(self, judges: JudgeSet, side: str = "candidate") -> list[asyncio.Future[Message]]:
@@ -237,11 +253,17 @@ class CandidateSet(RankSet):
             self.send(rank, {"op": "load", "text": text, "path": path, "arguments": arguments})
 
     def _message(self, rank: int, message: Message) -> None:
-        super()._message(rank, message)
-        if message.get("event") in ("loaded", "failed") and not self.loaded[rank].done():
+        if not self._ready[rank].done():
+            super()._message(rank, message)
+            return
+        self._wires[rank].stop_reading()
+        if not self.loaded[rank].done():
             self.loaded[rank].set_result(message)
-            if message["event"] == "failed":
-                self.changed.set()
+
+    def _all_gone(self) -> None:
+        super()._all_gone()
+        for rank, future in enumerate(self.loaded):
+            _fail(future, f"rank {rank} was ended while it loaded the file")
 
     def _died(self, message: Message) -> None:
         super()._died(message)

@@ -9,18 +9,24 @@ from collections import deque
 from collections.abc import Callable, Sequence
 
 from workbench.errors import ChannelError
-from workbench.ranks.channel import HEADER, Message, body_length, decode, encode
+from workbench.ranks.channel import HEADER, LIMIT, Message, body_length, decode, encode
 
 
 class Wire:
-    """Messages to and from one process. ``on_message`` gets each message, ``on_close`` the reason of the end, once."""
+    """Messages to and from one process. ``on_message`` gets each message, ``on_close`` the reason of the end, once.
 
-    def __init__(self, on_message: Callable[[Message], None], on_close: Callable[[str], None]) -> None:
+    ``limit`` is the longest message taken, in bytes.
+    """
+
+    def __init__(
+        self, on_message: Callable[[Message], None], on_close: Callable[[str], None], limit: int = LIMIT
+    ) -> None:
         self._socket, self._far = socket.socketpair()
         self._socket.setblocking(False)
         self._loop = asyncio.get_running_loop()
         self._on_message = on_message
         self._on_close = on_close
+        self._limit = limit
         self._received = bytearray()
         self._outgoing: deque[tuple[memoryview, Sequence[int]]] = deque()
         self._open = True
@@ -39,6 +45,12 @@ class Wire:
         if self._open:
             self._outgoing.append((memoryview(encode(message)), [os.dup(fd) for fd in fds]))
             self._writable()
+
+    def stop_reading(self) -> None:
+        """Take no message any more: what the other side still sends stays with it, and blocks it at last."""
+        self._received.clear()
+        if self._open:
+            self._loop.remove_reader(self._socket)
 
     def close(self) -> None:
         """Stop; no callback comes after this."""
@@ -74,7 +86,7 @@ class Wire:
 
     def _take_frames(self) -> None:
         while self._open and len(self._received) >= HEADER.size:
-            end = HEADER.size + body_length(bytes(self._received[: HEADER.size]))
+            end = HEADER.size + body_length(bytes(self._received[: HEADER.size]), self._limit)
             if len(self._received) < end:
                 return
             body = bytes(self._received[HEADER.size : end])

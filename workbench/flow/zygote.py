@@ -116,6 +116,11 @@ class Zygote:
         if self._wire is not None:
             self._wire.send({"op": "stacks", "set": set_id})
 
+    def ask_output(self, set_id: int) -> None:
+        """Have what a set's ranks printed until now passed on; its handler hears ``output`` after the last of it."""
+        if self._wire is not None:
+            self._wire.send({"op": "output", "set": set_id})
+
     async def close(self) -> None:
         """End the zygote and with it every rank."""
         if self._wire is not None:

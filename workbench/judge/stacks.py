@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from pathlib import PurePath
 
-_FRAME = re.compile(r'^\s+File "(?P<file>[^"]*)", line (?P<line>\d+) in (?P<function>.*)$')
+_FRAME = re.compile(r'^\s+File "(?P<file>[^"]*)", line (?P<line>\d{1,9}) in (?P<function>.{1,200})')
 _THREAD = re.compile(r"^(Current thread|Thread) 0x")
 _COLLECTIVES = "torch/distributed/distributed_c10d.py"
 _IDLE = ("workbench/ranks/candidate.py", "_serve")

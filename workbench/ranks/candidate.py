@@ -101,8 +101,8 @@ class CandidateRank:
             self._arguments = Arguments(values, message["mutable"], self._device.tensor_device)
         self._arguments.refresh(_deltas(message, self._inbox))
         self._result = None
-        self._result, started, ns = self._timer.call(self._solution, self._arguments.values)
-        return {"started": started, "ns": ns}
+        self._result, ns = self._timer.call(self._solution, self._arguments.values)
+        return {"ns": ns}
 
     def _export(self, message: Message) -> Message:
         """The last result, and the arguments as the call left them if they are asked for."""

@@ -16,6 +16,8 @@ from workbench.errors import ChannelError
 
 LIMIT = 16 << 20
 """Bytes of the longest frame; a source file of 4 MB fits even when every character is escaped."""
+SMALL_LIMIT = 1 << 18
+"""The same for what a candidate tells the parent; a failure of the longest text fits, every character escaped."""
 HEADER = struct.Struct("!I")
 _MAX_FDS = 64
 
@@ -39,20 +41,25 @@ def decode(body: bytes) -> Message:
     return message
 
 
-def body_length(header: bytes) -> int:
+def body_length(header: bytes, limit: int = LIMIT) -> int:
     """Length announced by a frame's header; too long a frame is a ChannelError."""
     (length,) = HEADER.unpack(header)
-    if length > LIMIT:
-        raise ChannelError(f"a rank announced a message of {length} bytes; the limit is {LIMIT}")
+    if length > limit:
+        raise ChannelError(f"a rank announced a message of {length} bytes; the limit is {limit}")
     return int(length)
 
 
 class Channel:
-    """The blocking end of a message channel, as rank processes use it."""
+    """The blocking end of a message channel, as rank processes use it.
 
-    def __init__(self, fd: int) -> None:
+    Descriptors that come with a message are dropped by the kernel, unless the channel ``takes_fds``: what a candidate
+    sends to its judge must not pile up there.
+    """
+
+    def __init__(self, fd: int, takes_fds: bool = False) -> None:
         self._socket = socket.socket(fileno=fd)
         self._socket.setblocking(True)
+        self._takes_fds = takes_fds
         self.fds: list[int] = []
         """File descriptors that came with the last message."""
 
@@ -77,6 +84,8 @@ class Channel:
         return None if body is None else decode(body)
 
     def _header(self) -> bytes | None:
+        if not self._takes_fds:
+            return self._exactly(HEADER.size)
         data, self.fds = _receive_fds(self._socket, HEADER.size)
         if not data:
             return None

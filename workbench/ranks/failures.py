@@ -7,6 +7,7 @@ from types import TracebackType
 
 from workbench.ranks.channel import Message
 
+_MAX_TYPE = 200
 _MAX_TEXT = 16_000
 _MAX_MESSAGE = 2_000
 _PEER_GONE = (
@@ -27,13 +28,30 @@ def failure(error: BaseException, path: str) -> Message:
     if isinstance(error, SyntaxError):
         message = error.msg or message
     return {
-        "type": type(error).__name__,
+        "type": type(error).__name__[:_MAX_TYPE],
         "message": message[:_MAX_MESSAGE],
         "line": line,
         "column": column,
         "text": _text(error, path)[-_MAX_TEXT:],
         "secondary": _lost_peer(error),
     }
+
+
+def read_failure(value: object) -> Message:
+    """A failure that a rank sent, made to hold what ``failure`` promises, whatever the rank made of it."""
+    given = value if isinstance(value, dict) else {}
+    return {
+        "type": str(given.get("type", "error"))[:_MAX_TYPE],
+        "message": str(given.get("message", "")).strip()[:_MAX_MESSAGE] or "no message",
+        "line": _count(given.get("line")),
+        "column": _count(given.get("column")),
+        "text": str(given.get("text", ""))[-_MAX_TEXT:],
+        "secondary": given.get("secondary") is True,
+    }
+
+
+def _count(value: object) -> int:
+    return value if type(value) is int and 0 <= value < 1 << 31 else 0
 
 
 def _lost_peer(error: BaseException) -> bool:

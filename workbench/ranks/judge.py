@@ -60,7 +60,6 @@ class JudgeRank:
         self._rank = rank
         self._control = control
         self._peers: dict[str, Peer] = {}
-        self._prepared: dict[int, Prepared] = {}
         self._timed = TimedRun(0)
         torch.set_num_threads(max(1, threads))
 
@@ -102,11 +101,6 @@ class JudgeRank:
         self._timed = TimedRun(0)
         return {}
 
-    def _prepare(self, message: Message) -> Message:
-        """Draw a trial's inputs and have the reference run on them, before any candidate needs them."""
-        self._prepared = {message["number"]: self._run_reference(message)}
-        return {}
-
     def _run_reference(self, message: Message) -> Prepared:
         arguments = self._inputs.draw(message["number"], message["trial"], message["stock"], message["scale"])
         peer = self._peer(BASELINE)
@@ -117,9 +111,9 @@ class JudgeRank:
 
     def _trial(self, message: Message) -> Message:
         """One call of the candidate on fresh inputs, compared: the report for the parent."""
-        prepared = self._prepared.pop(message["number"], None) or self._run_reference(message)
+        prepared = self._run_reference(message)
         reply = self._peer(CANDIDATE).trial(prepared.arguments, self._mutable, check_arguments=True)
-        return {"report": {**self._judge(prepared, reply), "started": reply["started"], "ns": reply["ns"]}}
+        return {"report": {**self._judge(prepared, reply), "ns": reply["ns"]}}
 
     def _judge(self, prepared: Prepared, reply: Message) -> Message:
         report = self._judge_result(prepared, reply)
@@ -181,16 +175,16 @@ class JudgeRank:
         return {}
 
     def _block(self, message: Message) -> Message:
-        """Timed calls of one side: start, duration and the judge's bracket of each, in ns; bad results end it."""
+        """Timed calls of one side: duration and the judge's bracket of each, in ns; bad results end it."""
         run = partial(self._timed_calls, message["side"], message["first"], message["calls"], message["last"])
         samples = self._baseline(run) if message["side"] == BASELINE else run()
-        report, checked = self._compare_checked()
-        return {"samples": samples, "checked": checked, **({"report": report} if report else {})}
+        report = self._compare_checked()
+        return {"samples": samples, **({"report": report} if report else {})}
 
-    def _timed_calls(self, side: str, first: int, calls: int, last: int) -> list[tuple[int, int, int]]:
+    def _timed_calls(self, side: str, first: int, calls: int, last: int) -> list[tuple[int, int]]:
         return [self._timed_call(side, call, call == last) for call in range(first, first + calls)]
 
-    def _timed_call(self, side: str, call: int, last: bool) -> tuple[int, int, int]:
+    def _timed_call(self, side: str, call: int, last: bool) -> tuple[int, int]:
         peer, number = self._peer(side), self._timed.number
         sample = peer.call(self._inputs.deltas(number, call))
         if last or self._inputs.checked(number, call):
@@ -202,20 +196,19 @@ class JudgeRank:
             self._timed.results[side][call] = (reply["result"], value)
         return sample
 
-    def _compare_checked(self) -> tuple[Message | None, int]:
-        """Compare the calls that both sides have made; the first bad report and the number compared."""
+    def _compare_checked(self) -> Message | None:
+        """Compare the calls that both sides have made; the first bad report."""
         expected, got = self._timed.results[BASELINE], self._timed.results[CANDIDATE]
-        ready = sorted(expected.keys() & got.keys())
-        for call in ready:
+        for call in sorted(expected.keys() & got.keys()):
             (want_header, want), (have_header, have) = expected.pop(call), got.pop(call)
             found = mismatch(want_header, have_header)
             if found:
-                return self._mismatch_report(found, f"timed call {call}: "), len(ready)
+                return self._mismatch_report(found, f"timed call {call}: ")
             difference = compare(want, have, self._rule)
             if not difference.passes:
                 detail = f"timed call {call}: not the result of its inputs"
-                return {**_report(difference), "detail": detail}, len(ready)
-        return None, len(ready)
+                return {**_report(difference), "detail": detail}
+        return None
 
     def _peak(self, _message: Message) -> Message:
         return self._peer(BASELINE).peak()
@@ -238,7 +231,6 @@ class JudgeRank:
 _OPERATIONS: dict[str, Callable[[JudgeRank, Message], Message]] = {
     "setup": JudgeRank._setup,
     "attach": JudgeRank._attach,
-    "prepare": JudgeRank._prepare,
     "trial": JudgeRank._trial,
     "begin": JudgeRank._begin,
     "block": JudgeRank._block,

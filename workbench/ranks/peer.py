@@ -9,10 +9,13 @@ from typing import Any
 from workbench.errors import ChannelError
 from workbench.ranks.channel import Channel, Message
 from workbench.ranks.draws import Delta
+from workbench.ranks.failures import read_failure
 from workbench.ranks.shared import Region
 from workbench.ranks.transport import pack
 
 _now = time.perf_counter_ns
+_MAX_WORDS = 400
+_MAX_NS = 1 << 62
 
 
 class PeerGone(Exception):
@@ -36,22 +39,22 @@ class Peer:
         self.outbox = outbox
 
     def trial(self, arguments: Sequence[Any], mutable: list[int], check_arguments: bool) -> Message:
-        """Run one call on fresh arguments; {started, ns, result, aliases[, arguments]}."""
+        """Run one call on fresh arguments; {ns, result, aliases[, arguments]}."""
         header, _end = pack(arguments, self._inbox)
         message = {"op": "trial", "inputs": header, "mutable": mutable, "arguments": check_arguments}
         return self._ask(message, ("result", "aliases", "ns"))
 
-    def begin(self, arguments: Sequence[Any], mutable: list[int]) -> Message:
+    def begin(self, arguments: Sequence[Any], mutable: list[int]) -> None:
         """Give the arguments that timed calls start from, and make the first call."""
         header, _end = pack(arguments, self._inbox)
-        return self._ask({"op": "call", "inputs": header, "mutable": mutable}, ("started", "ns"))
+        self._ask({"op": "call", "inputs": header, "mutable": mutable}, ("ns",))
 
-    def call(self, deltas: Iterable[Delta]) -> tuple[int, int, int]:
-        """One timed call: start and duration in ns as the rank claims, and the judge's own bracket around it."""
+    def call(self, deltas: Iterable[Delta]) -> tuple[int, int]:
+        """One timed call: its duration in ns as the rank claims, and the judge's own bracket around it."""
         header, _end = pack([[d.argument, d.indices, d.values] for d in deltas], self._inbox)
         before = _now()
-        reply = self._ask({"op": "call", "deltas": header}, ("started", "ns"))
-        return reply["started"], reply["ns"], _now() - before
+        reply = self._ask({"op": "call", "deltas": header}, ("ns",))
+        return reply["ns"], _now() - before
 
     def export(self) -> Message:
         """The result of the last call: {result, aliases}."""
@@ -82,12 +85,12 @@ class Peer:
 
 def _checked(reply: Message, needed: tuple[str, ...]) -> Message:
     if "failure" in reply:
-        found = reply["failure"] if isinstance(reply["failure"], dict) else {}
-        detail = f"{found.get('type', 'error')}: {found.get('message', '')}"
+        found = read_failure(reply["failure"])
+        detail = f"{found['type']}: {found['message']}"
         raise PeerFailed({"status": "crash", "detail": detail, "failure": found, "at": _now()})
     if "contract" in reply:
-        raise PeerFailed({"status": "contract", "detail": str(reply["contract"])})
-    numbers_hold = all(type(reply[key]) is int and reply[key] >= 0 for key in ("ns", "started") if key in reply)
-    if not numbers_hold or any(key not in reply for key in needed):
+        raise PeerFailed({"status": "contract", "detail": str(reply["contract"])[:_MAX_WORDS]})
+    time_holds = type(reply.get("ns", 0)) is int and 0 <= reply.get("ns", 0) < _MAX_NS
+    if not time_holds or any(key not in reply for key in needed):
         raise PeerFailed({"status": "crash", "detail": "the rank sent a malformed answer"})
     return reply

@@ -22,12 +22,12 @@ class Timer:
         self._rank = rank
         self._epoch = 0
 
-    def call(self, solution: Callable[..., Any], arguments: Sequence[Any]) -> tuple[Any, int, int]:
-        """The result, the start in ns of the monotonic clock, and the duration in ns."""
+    def call(self, solution: Callable[..., Any], arguments: Sequence[Any]) -> tuple[Any, int]:
+        """The result and the duration in ns."""
         device = self._device
         device.synchronize()
         self._epoch += 1
         self._slots.align(self._rank, self._epoch)
         started = device.start()
         result = solution(*arguments)
-        return result, started, device.stop(started)
+        return result, device.stop(started)

@@ -5,8 +5,8 @@ channel closes - it quit, was killed, or its terminal went away - the zygote end
 rank left behind, and exits. Ranks themselves die with the zygote.
 
 Requests: ``fork`` {set, role, world, device, threads, dir, store} with the ranks' descriptors, ``kill`` {set},
-``stacks`` {set}. Reports: ``started`` {torch}, ``forked`` {set, pids}, ``exit`` {set, rank, code, signal, at, stack},
-``log`` {set, rank, stream, text}, ``stacks`` {set, stacks}, ``gone`` {set}.
+``stacks`` {set}, ``output`` {set}. Reports: ``started`` {torch}, ``forked`` {set, pids}, ``exit`` {set, rank, code,
+signal, at, stack}, ``log`` {set, rank, stream, text}, ``output`` {set}, ``stacks`` {set, stacks}, ``gone`` {set}.
 """
 
 from __future__ import annotations
@@ -170,6 +170,14 @@ class Zygote:
         stacks = {str(rank.rank): rank.new_stacks() for rank in ranks}
         self._report({"event": "stacks", "set": message["set"], "stacks": stacks})
 
+    def _output(self, message: Message) -> None:
+        """Pass on at once what the ranks have printed until now."""
+        for pump in self._pumps.values():
+            if pump.set_id == message["set"]:
+                pump.read()
+                self._report(pump.flush())
+        self._report({"event": "output", "set": message["set"]})
+
     def _of(self, set_id: int) -> list[RankProcess]:
         return [rank for rank in self._ranks.values() if rank.set_id == set_id]
 
@@ -193,7 +201,12 @@ class Zygote:
                 self._control.send(message)
 
 
-_REQUESTS: dict[str, Any] = {"fork": Zygote._fork, "kill": Zygote._kill, "stacks": Zygote._stacks}
+_REQUESTS: dict[str, Any] = {
+    "fork": Zygote._fork,
+    "kill": Zygote._kill,
+    "stacks": Zygote._stacks,
+    "output": Zygote._output,
+}
 
 
 def _rank_main(
@@ -219,12 +232,11 @@ def _serve(message: Message, rank: int, fds: list[int], slots: Slots) -> None:
     from workbench.ranks.candidate import CandidateRank, RankPlace
     from workbench.ranks.judge import JudgeRank
 
-    control = Channel(fds[0])
     if message["role"] == "judge":
-        JudgeRank(rank, message["threads"], control).main()
+        JudgeRank(rank, message["threads"], Channel(fds[0], takes_fds=True)).main()
     else:
         place = RankPlace(rank, message["world"], message["device"], message["threads"], message["store"], slots)
-        CandidateRank(place, control, Channel(fds[1]), Region(fds[2]), Region(fds[3])).main()
+        CandidateRank(place, Channel(fds[0]), Channel(fds[1]), Region(fds[2]), Region(fds[3])).main()
 
 
 def _death(rank: RankProcess, status: int) -> Message:
@@ -282,7 +294,7 @@ def main(fd: int, directory: str) -> None:
 
 def _main(fd: int) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    control = Channel(fd)
+    control = Channel(fd, takes_fds=True)
     try:
         import torch
         import torch.distributed

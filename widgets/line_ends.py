@@ -1,0 +1,35 @@
+"""Characters that the editor's document takes for line breaks although Python does not, and line ends that are mixed.
+
+In the document stand-ins take their place, so that a file is saved as it was read.
+"""
+
+from __future__ import annotations
+
+_BREAKS = "\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029"
+_PLANE = 0xF0000
+"""First of the code points that are free for private use and that no source holds."""
+_HIDE = {ord(character): _PLANE + ord(character) for character in _BREAKS}
+_HIDE_RETURNS = {**_HIDE, ord("\r"): _PLANE + ord("\r")}
+_SHOW = {stand_in: character for character, stand_in in _HIDE_RETURNS.items()}
+
+
+def hidden(text: str) -> str:
+    """The text with stand-ins; where kinds of line ends are mixed, only the newline still breaks lines."""
+    if text.isascii() and not any(character in text for character in ("\r", *_BREAKS[:5])):
+        return text
+    return text.translate(_HIDE_RETURNS if _mixed(text) else _HIDE)
+
+
+def shown(text: str) -> str:
+    """The text as it is in the file."""
+    return text if text.isascii() else text.translate(_SHOW)
+
+
+def newline(text: str) -> str:
+    """What ends the lines of a text that is not mixed."""
+    return "\r\n" if "\r\n" in text else "\r" if "\r" in text else "\n"
+
+
+def _mixed(text: str) -> bool:
+    both = text.count("\r\n")
+    return (text.count("\r") > both and "\n" in text) or 0 < both < text.count("\n")
