@@ -39,6 +39,7 @@ def test_own_working_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
         (settings(world=9), "--ranks 1 to 8"),
         (settings(device="cuda"), "--device cpu"),
         (settings(size="big"), "there is no size"),
+        (settings(size="99999999x99999999"), "does not fit"),
         (settings(dtype="int4"), "no dtype"),
     ],
 )

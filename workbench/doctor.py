@@ -73,13 +73,7 @@ def _torch(settings: Settings, cwd: Path) -> Iterator[Finding]:
     python = settings.ranks.python or sys.executable
     advice = "ranks cannot start; install torch there, or set ranks.python to an interpreter that has it"
     try:
-        probe = subprocess.run(
-            [python, "-c", _TORCH_PROBE],
-            capture_output=True,
-            text=True,
-            timeout=TORCH_SECONDS,
-            stdin=subprocess.DEVNULL,
-        )
+        probe = _ask(python)
         version, gloo, gpus, its_python = json.loads(probe.stdout.splitlines()[-1])
     except subprocess.TimeoutExpired:
         yield _problem("torch", f"no answer from {python} within {TORCH_SECONDS:.0f} s", advice)

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from widgets.plain import plain
 from workbench.events import Diagnostic, Event, Log, Notice, PhaseChanged, RanksReady, RankStack
 from workbench.tables import table
 
@@ -21,7 +20,13 @@ def verdict_lines(verdict: dict[str, Any]) -> list[str]:
         rows = [_rank_row(rank) for rank in verdict["ranks"]]
         lines += ["", *table(_HEAD, rows, right=(0, 2, 3, 5)), ""]
     facts = [(name, text(verdict)) for name, text in _FACTS]
-    return [plain(line) for line in lines] + [f"{name:<10} {text}" for name, text in facts if text]
+    return _safe(lines + [f"{name:<10} {text}" for name, text in facts if text])
+
+
+def _safe(lines: list[str]) -> list[str]:
+    from widgets.plain import plain  # rich loads too slowly for `pkwb eval --help`
+
+    return [plain(line) for line in lines]
 
 
 def _headline(verdict: dict[str, Any]) -> str:
@@ -85,7 +90,7 @@ _FACTS = (
 def progress_lines(event: Event) -> list[str]:
     """What is told about an event while an attempt runs; nothing for most."""
     lines = _PROGRESS.get(type(event))
-    return [plain(line) for line in lines(event)] if lines else []
+    return _safe(lines(event)) if lines else []
 
 
 def _ranks(event: RanksReady) -> list[str]:

@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import math
 import os
 from pathlib import Path
 
-from problems.binding import bind
+from problems.binding import bind, shape_of
 from problems.loader import find_problem
-from problems.model import Problem
+from problems.model import Binding, Problem
 from problems.starter import starter_text, working_file
+from problems.tolerance import ITEMSIZES
 from workbench.config import Settings
 from workbench.devices import choose_device
 from workbench.errors import UsageError
 from workbench.target import Target
 
 MOST_CPU_RANKS = 8
+_MOST_BYTES = 8
+"""An element of an argument whose dtype is not the run's takes at most this."""
+_COPIES = 4
+"""Copies of an argument on its way: drawn by the judge, in shared memory, with the baseline, with the candidate."""
 
 
 def resolve_target(
@@ -31,8 +37,25 @@ def resolve_target(
     if device == "cpu" and settings.ranks.world > MOST_CPU_RANKS:
         raise UsageError(f"{settings.ranks.world} ranks are too many for CPU ranks: give --ranks 1 to {MOST_CPU_RANKS}")
     binding = bind(problem, settings.run.size, settings.ranks.world, _dtype(problem, settings, any_dtype))
+    _check_memory(binding)
     path = Path(os.path.abspath(usual if file is None else file))
     return Target(problem=problem, binding=binding, backend=settings.run.backend, device=device, path=path)
+
+
+def _check_memory(binding: Binding) -> None:
+    """UsageError when the arguments of all ranks, as often as they are held, cannot fit into this machine's memory."""
+    tensors = [item for item in binding.problem.inputs if item.kind == "tensor"]
+    needed = _COPIES * sum(
+        math.prod(shape_of(binding, item, rank)) * ITEMSIZES.get(binding.dtype if item.dtype == "dtype" else item.dtype, _MOST_BYTES)
+        for rank in range(binding.world)
+        for item in tensors
+    )
+    memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    if needed > memory:
+        raise UsageError(
+            f"size {binding.size} does not fit: the arguments of {binding.world} ranks need about {needed / 1e9:.3g} GB"
+            f" and this machine has {memory / 1e9:.3g} GB; choose a smaller --size or fewer --ranks"
+        )
 
 
 def ensure_working_file(target: Target) -> bool:

@@ -17,7 +17,9 @@ from themes import STYLES
 from widgets.editor import HIGHLIGHT_LINES, KernelEditor, Mark, find_all, indentation, toggle_comments
 from widgets.editor_find import FindBar
 from widgets.editor_pane import EditorPane
+from widgets.state import RunView, reduce
 from workbench.bindings import WorkbenchEditor
+from workbench.events import Diagnostic
 
 CODE = "def solution(x):\n    if x:\n        return x\n    return -x\n"
 
@@ -202,6 +204,22 @@ async def test_merge_keeps_cursor_and_undo() -> None:
 def foot(pane: EditorPane) -> str:
     """What stands at the lower edge of the frame."""
     return Content.from_markup(str(pane.border_subtitle)).plain
+
+
+@pytest.mark.parametrize(
+    ("message", "shown"),
+    [("ValueError: \x1b]0;owned\x07\x1b[2Jbad\nmore", "error: ValueError: bad · 2:1"), ("", "error:  · 2:1")],
+    ids=["escape sequences", "empty"],
+)
+async def test_any_message_can_stand_at_its_line(message: str, shown: str) -> None:
+    """An error's first line is shown where the cursor is, as plain text, whatever the candidate's message holds."""
+    error = Diagnostic(attempt=1, severity="error", message=message, path="kernel.py", line=2)
+    async with hosted() as (_pilot, pane, editor):
+        pane.show_view(reduce(RunView(), error))
+        editor.go_to(2)
+        pane.show_state()
+
+        assert foot(pane) == shown
 
 
 LINES = st.lists(st.sampled_from(["", "a", "b", "  a", "c = 1", "\tz", "ü", "漢字"]), max_size=8).map("\n".join)

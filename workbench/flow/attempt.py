@@ -118,8 +118,7 @@ class Attempt:
         self.leave(f"{self._passed}/{len(plan)}")
 
     async def time(self, peak: Peak | None) -> None:
-        """Time the candidate against the reference; Stop when a timed call was wrong."""
-        self.enter("time")
+        """Time the candidate against the reference, in the phase that was entered; Stop when a timed call was wrong."""
         begin = {"op": "begin", "number": next(self._context.numbers)}
         await self._ask_all(begin, self._context.settings.limits.run)
         run, device = self._context.settings.run, self._context.target.device

@@ -156,6 +156,7 @@ class Engine:
             if self._settings.run.samples > 0:
                 self._keep_standby()
                 await asyncio.wait([self._standby] if self._standby else [])
+                attempt.enter("time")
                 peak = await link_peak(context.judges, self._target, self._zygote.torch, self._settings.limits.start)
                 await attempt.time(peak)
             return attempt.ok()

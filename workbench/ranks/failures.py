@@ -67,8 +67,11 @@ def _place(error: BaseException, path: str) -> tuple[int, int]:
 
 
 def _text(error: BaseException, path: str) -> str:
-    """The traceback from the user's first frame on."""
-    return "".join(traceback.format_exception(type(error), error, _from_user(error.__traceback__, path)))
+    """The traceback from the user's first frame on; nothing where no frame and no line of the user's file is in it."""
+    trace = _from_user(error.__traceback__, path)
+    if trace is None and not isinstance(error, SyntaxError):
+        return ""
+    return "".join(traceback.format_exception(type(error), error, trace))
 
 
 def _from_user(trace: TracebackType | None, path: str) -> TracebackType | None:

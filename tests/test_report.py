@@ -1,0 +1,39 @@
+"""Events and verdicts as lines for people: nothing that a rank wrote reaches the terminal as a command."""
+
+from __future__ import annotations
+
+import pytest
+
+from workbench.events import Diagnostic, Event, Log, RankStack, RankSummary, Verdict, to_dict
+from workbench.report import progress_lines, verdict_lines
+
+CLIPBOARD = "\x1b]52;c;ZXZpbA==\x07"
+TITLE = "\x1b]0;owned\x1b\\"
+HOSTILE = f"before{CLIPBOARD}\x1b[2J\x07{TITLE}after"
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        Log(rank=0, stream="stdout", text=f"{HOSTILE}\n{HOSTILE}\n"),
+        RankStack(rank=0, where=HOSTILE, stack=f"{HOSTILE}\n", line=3),
+        Diagnostic(severity="error", message=f"ValueError: {HOSTILE}", path="kernel.py", line=3),
+    ],
+    ids=["output", "stack", "error"],
+)
+def test_progress_holds_no_escape_sequences(event: Event) -> None:
+    """What a candidate prints or raises is told as plain text: no clipboard, title or screen is touched."""
+    lines = progress_lines(event)
+
+    assert "before" in "".join(lines)
+    assert all(line.isprintable() for line in lines)
+
+
+def test_a_verdict_holds_no_escape_sequences_and_keeps_its_rows() -> None:
+    """A reason of several lines with escape sequences in it is one line of plain text."""
+    rank = RankSummary(rank=0, status="crash", detail=f"ValueError: {HOSTILE}\nsecond line")
+    verdict = Verdict(status="crash", problem="1_allreduce", reason=f"rank 0: {rank.detail}", ranks=(rank,))
+    lines = verdict_lines(to_dict(verdict))
+
+    assert all(line.isprintable() for line in lines)
+    assert lines[0] == "1_allreduce  crash: rank 0: ValueError: before·after second line"
