@@ -59,3 +59,4 @@ fix: $(READY)
 docs: $(READY)
 	$(BIN)/python -m workbench.settings > docs/settings.md
 	$(BIN)/python -m workbench.actions > docs/keys.md
+	$(BIN)/python docs/screenshot.py

@@ -10,6 +10,9 @@ from typing import Any, Literal
 Effect = Literal["none", "may", "must"]
 """Mutation of an argument: forbidden, allowed and not compared, or part of the result and compared."""
 Compare = Literal["close", "exact", "set"]
+CollectiveOp = Literal[
+    "all_reduce", "all_gather", "reduce_scatter", "all_to_all", "broadcast", "reduce", "gather", "scatter"
+]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -96,7 +99,7 @@ class Figures:
 class Collective:
     """A pure collective: its busbw convention. ``bytes`` is S of nccl-tests, ``op`` picks the factor."""
 
-    op: Literal["all_reduce", "all_gather", "reduce_scatter", "all_to_all", "broadcast", "reduce", "gather", "scatter"]
+    op: CollectiveOp
     bytes: str
 
 

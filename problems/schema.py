@@ -6,10 +6,10 @@ import dataclasses
 import difflib
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_args
 
 from problems.formula import parse
-from problems.model import Collective, Draw, Figures, Input, Output
+from problems.model import Collective, CollectiveOp, Compare, Draw, Effect, Figures, Input, Output
 from problems.tolerance import ITEMSIZES
 from workbench.errors import FormulaError, ProblemError
 
@@ -174,7 +174,7 @@ INPUT: Readers = {
     "draw": _anything,
     "judged": _anything,
     "canary": _number,
-    "mutates": _choice("none", "may", "must"),
+    "mutates": _choice(*get_args(Effect)),
     "scaled": _flag,
     "default": _flag,
     "note": _text,
@@ -188,9 +188,7 @@ FIGURES: Readers = {
     "data_dependent": _flag,
 }
 COLLECTIVE: Readers = {
-    "op": _choice(
-        "all_reduce", "all_gather", "reduce_scatter", "all_to_all", "broadcast", "reduce", "gather", "scatter"
-    ),
+    "op": _choice(*get_args(CollectiveOp)),
     "bytes": _formula,
 }
 TOLERANCE: Readers = {"rms": _numbers, "rel": _numbers}
@@ -202,7 +200,7 @@ PROBLEM: Readers = {
     "algorithm": _text,
     "notes": _text,
     "dtypes": _each(_run_dtype, "dtype names"),
-    "compare": _choice("close", "exact", "topk", "set", "sorted"),
+    "compare": _choice(*get_args(Compare)),
     "requires": _formulas,
     "scales": _each(_number, "numbers"),
     "returns_input": _flag,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -189,6 +190,15 @@ def test_sessions_list(tmp_path: Path, kept: Store) -> None:
     (sitting,) = json.loads(ok("sessions", "list", "--sittings", "--json", cwd=tmp_path))
     assert (sitting["name"], sitting["attempts"], sitting["ok"], sitting["best"]) == (kept.sitting, 2, 1, 1.75)
     assert kept.sitting in ok("sessions", "list", "--sittings", cwd=tmp_path)
+
+
+def test_sessions_list_is_plain_text(tmp_path: Path, kept: Store) -> None:
+    """A reason that a candidate filled with escape sequences and line breaks is one plain row of the list."""
+    hostile = dataclasses.replace(verdict(3, "crash"), reason="rank 0: \x1b]0;owned\x07\x1b[2Jboom\nmore")
+    kept.record(target(), source("hostile\n"), hostile, 3.0)
+    newest = ok("sessions", "list", cwd=tmp_path).splitlines()[1]
+    assert newest.endswith("  rank 0: boom more")
+    assert newest.isprintable()
 
 
 def test_sessions_list_of_nothing(tmp_path: Path) -> None:

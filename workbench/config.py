@@ -65,7 +65,6 @@ class RunSettings:
 class LimitSettings:
     """Seconds after which a phase counts as a hang."""
 
-    build: float = setting(300.0, "seconds for a build", least=0.1)
     start: float = setting(60.0, "seconds until ranks are ready", least=0.1)
     run: float = setting(120.0, "seconds for loading the file and for one trial", least=0.1)
     time: float = setting(180.0, "seconds for all of the timing", least=0.1)

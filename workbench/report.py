@@ -20,10 +20,11 @@ def verdict_lines(verdict: dict[str, Any]) -> list[str]:
         rows = [_rank_row(rank) for rank in verdict["ranks"]]
         lines += ["", *table(_HEAD, rows, right=(0, 2, 3, 5)), ""]
     facts = [(name, text(verdict)) for name, text in _FACTS]
-    return _safe(lines + [f"{name:<10} {text}" for name, text in facts if text])
+    return safe(lines + [f"{name:<10} {text}" for name, text in facts if text])
 
 
-def _safe(lines: list[str]) -> list[str]:
+def safe(lines: list[str]) -> list[str]:
+    """Lines without escape sequences, line breaks and control characters."""
     from widgets.plain import plain  # rich loads too slowly for `pkwb eval --help`
 
     return [plain(line) for line in lines]
@@ -90,7 +91,7 @@ _FACTS = (
 def progress_lines(event: Event) -> list[str]:
     """What is told about an event while an attempt runs; nothing for most."""
     lines = _PROGRESS.get(type(event))
-    return _safe(lines(event)) if lines else []
+    return safe(lines(event)) if lines else []
 
 
 def _ranks(event: RanksReady) -> list[str]:

@@ -46,7 +46,8 @@ def _check_memory(binding: Binding) -> None:
     """UsageError when the arguments of all ranks, as often as they are held, cannot fit into this machine's memory."""
     tensors = [item for item in binding.problem.inputs if item.kind == "tensor"]
     needed = _COPIES * sum(
-        math.prod(shape_of(binding, item, rank)) * ITEMSIZES.get(binding.dtype if item.dtype == "dtype" else item.dtype, _MOST_BYTES)
+        math.prod(shape_of(binding, item, rank))
+        * ITEMSIZES.get(binding.dtype if item.dtype == "dtype" else item.dtype, _MOST_BYTES)
         for rank in range(binding.world)
         for item in tensors
     )

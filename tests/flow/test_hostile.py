@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import json
+import math
 import os
 import signal
 import textwrap
@@ -19,7 +20,7 @@ from hypothesis import strategies as st
 from problems.loader import find_problem
 from tests.flow.candidates import GOOD, with_middle, without
 from tests.flow.sitting import Sitting
-from workbench.events import Notice, PhaseChanged, to_json
+from workbench.events import Notice, PhaseChanged, TimingProgress, to_json
 from workbench.flow.reports import as_ms, diagnostics, loading_answer, loading_failed
 from workbench.flow.sets import CandidateSet
 from workbench.flow.zygote import Zygote
@@ -126,8 +127,8 @@ def sitting() -> Iterator[Sitting]:
         ('{"event": "failed", "failure": [[[]]]}', "load-error"),
         ('{"event": "exit", "rank": 7}', "load-error"),
         ("{}", "load-error"),
-        ("[1]", "crash"),
-        ('{"text": "' + "x" * SMALL_LIMIT + '"}', "crash"),
+        ("[1]", "load-error"),
+        ('{"text": "' + "x" * SMALL_LIMIT + '"}', "load-error"),
     ],
     ids=["endless", "huge", "no failure", "no words", "list", "not its own", "empty", "no object", "long"],
 )  # fmt: skip
@@ -223,3 +224,25 @@ def test_no_error_of_a_start_is_lost() -> None:
     sitting.close()
 
     assert (first.status, "too many open files" in first.reason, second.status) == ("infra", True, "ok")
+
+
+@pytest.mark.parametrize("region", ["_inbox", "_outbox"])
+def test_memory_that_a_candidate_makes_huge_is_no_harm(sitting: Sitting, region: str) -> None:
+    """A candidate that makes shared memory a petabyte long is judged by its results all the same."""
+    told = len(sitting.of(Notice, 0))
+    grow = f"import os\nos.ftruncate(rank.{region}.fd, 1 << 50)\n"
+
+    assert sitting.judge(GOOD + _FORGE + grow).status == "ok"
+    assert len(sitting.of(Notice, 0)) == told
+
+
+def test_calls_that_claim_no_time_at_all_are_suspect() -> None:
+    """A candidate whose clock stands still while it is timed gets no speedup, and no figure on the way is infinite."""
+    sitting = Sitting("1", samples=20)
+    still = "import workbench.ranks.device as device\ndevice.CpuDevice.stop = lambda self, t: 0\ntime.sleep(0.03)"
+    verdict = sitting.judge(with_middle(still))
+    figures = sitting.of(TimingProgress, verdict.attempt)
+    sitting.close()
+
+    assert (verdict.status, verdict.speedup) == ("suspect", None)
+    assert all(math.isfinite(event.speedup.high) for event in figures)

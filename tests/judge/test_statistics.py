@@ -138,3 +138,13 @@ def test_empty_matrix_is_refused() -> None:
         statistics.over_ranks(np.empty((2, 0)))
     with pytest.raises(ValueError, match="no timed calls"):
         statistics.spread([])
+
+
+def test_times_of_zero_give_finite_figures() -> None:
+    """A clock that reads 0, as of a candidate that claims to need no time, makes no figure infinite."""
+    zeros, real = [[0] * 10] * 3, [[1e6] * 10] * 3
+
+    assert all(np.isfinite([ratio.low, ratio.median, ratio.high]).all() and ratio.median > 0 for ratio in (
+        statistics.speedup(real, zeros, 1), statistics.speedup(zeros, real, 1), statistics.speedup(zeros, zeros, 1),
+    ))  # fmt: skip
+    assert statistics.skew([[0, 0], [0, 0]]) == 0

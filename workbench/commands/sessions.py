@@ -18,7 +18,7 @@ from sessions.store import Store
 from workbench.commands.arguments import add_json
 from workbench.config import Settings
 from workbench.errors import StoreError
-from workbench.report import verdict_lines
+from workbench.report import safe, verdict_lines
 from workbench.settings import load_settings
 from workbench.source import read_source
 from workbench.stores import open_store
@@ -84,7 +84,8 @@ def _attempt_row(attempt: Attempt) -> tuple[str, ...]:
     speedup = f"{attempt.speedup.median:.2f}x" if attempt.speedup else "-"
     elapsed = f"{attempt.candidate_ms:.3f}" if attempt.candidate_ms is not None else "-"
     place = (str(attempt.world), attempt.size, attempt.dtype)
-    return (str(attempt.id), when, attempt.problem, attempt.status, speedup, elapsed, *place, attempt.reason[:60])
+    (reason,) = safe([attempt.reason])
+    return (str(attempt.id), when, attempt.problem, attempt.status, speedup, elapsed, *place, reason[:60])
 
 
 def _sitting_row(sitting: Sitting) -> tuple[str, ...]:

@@ -8,7 +8,8 @@ import itertools
 import secrets
 import time
 import traceback
-from typing import Any
+from collections.abc import Coroutine
+from typing import Any, TypeVar
 
 from problems.binding import judge_job
 from workbench.config import Settings
@@ -22,6 +23,8 @@ from workbench.flow.sets import CandidateSet, JudgeSet, RankSet, exit_words, ran
 from workbench.flow.zygote import Zygote
 from workbench.ranks.channel import Message
 from workbench.target import Source, Target
+
+_T = TypeVar("_T")
 
 
 class Engine:
@@ -116,7 +119,7 @@ class Engine:
             except RanksError as error:
                 if self._context is None:
                     raise  # ranks that cannot be started will not start a moment later
-                await self._restart(str(error))
+                self._restart(str(error))
                 verdict = await self._try(number, source, seen)
         except asyncio.CancelledError:
             verdict = self._verdict(number, self._ending, "")
@@ -174,10 +177,10 @@ class Engine:
         """The context of attempts; starts zygote, judges and baseline if they are not there or no longer whole."""
         trouble = self._trouble() if self._context is not None else ""
         if trouble:
-            await self._restart(trouble)
+            self._restart(trouble)
         if self._context is None:
             if self._starting is None or self._starting.done():
-                self._starting = asyncio.ensure_future(self._start_ranks())
+                self._starting = _task(self._start_ranks())
             await asyncio.shield(self._starting)
         if self._context is None:
             raise RanksError("the ranks could not be started")
@@ -196,6 +199,7 @@ class Engine:
     async def _start_ranks(self) -> None:
         """Start everything that attempts share; what was started is ended again if a part fails."""
         try:
+            await self._end_ranks()
             self._context = await self._new_context()
         except BaseException:
             await self._end_ranks()
@@ -247,7 +251,7 @@ class Engine:
     def _keep_standby(self) -> None:
         """Have a warm set of candidate ranks, unless there is one or one is on its way."""
         if self._standby is None:
-            self._standby = asyncio.ensure_future(self._start_standby())
+            self._standby = _task(self._start_standby())
 
     async def _start_standby(self) -> CandidateSet:
         candidates = CandidateSet(self._zygote, self._target.world)
@@ -284,11 +288,10 @@ class Engine:
             candidates.kill()
         raise RanksError("candidate ranks died while they stood by")
 
-    async def _restart(self, reason: str) -> None:
-        """Throw zygote, judges, baseline and standby set away; the next attempt starts them anew."""
+    def _restart(self, reason: str) -> None:
+        """Have zygote, judges, baseline and standby set thrown away and started anew before anything else runs."""
         self._stream.emit(Notice(severity="warning", text=f"ranks are started anew: {reason}"))
         self._context, self._starting = None, None
-        await self._end_ranks()
 
     async def _end_ranks(self) -> None:
         """End all ranks and the zygote, and let go of what was shared with them."""
@@ -301,6 +304,13 @@ class Engine:
         self._judges, self._baseline = None, None
         await self._zygote.close()
         self._zygote = Zygote()
+
+
+def _task(job: Coroutine[Any, Any, _T]) -> asyncio.Task[_T]:
+    """A task whose error is told by whoever waits for it, and is no news when nobody does."""
+    task = asyncio.ensure_future(job)
+    task.add_done_callback(lambda done: None if done.cancelled() else done.exception() and None)
+    return task
 
 
 async def _ended(task: asyncio.Task[Any] | None) -> None:

@@ -217,7 +217,7 @@ class CandidateSet(RankSet):
         loop = asyncio.get_running_loop()
         self._judge_ends: list[tuple[int, int, int]] = []
         self.loaded: list[asyncio.Future[Message]] = [loop.create_future() for _ in range(world)]
-        """``loaded`` or ``failed`` of each rank as the rank itself says, or its death."""
+        """``loaded`` or ``failed`` of each rank as the rank itself says, or its death, or ``garbled``."""
 
     async def start(self, request: Message, limit: float) -> None:
         """Fork the ranks, each with its ends of a socket and two shared regions, and wait until all are ready."""
@@ -257,6 +257,13 @@ class CandidateSet(RankSet):
             super()._message(rank, message)
             return
         self._wires[rank].stop_reading()
+        self._answered(rank, message)
+
+    def _closed(self, rank: int, reason: str) -> None:
+        if self._wires[rank].garbled:
+            self._answered(rank, {"event": "garbled", "reason": reason})
+
+    def _answered(self, rank: int, message: Message) -> None:
         if not self.loaded[rank].done():
             self.loaded[rank].set_result(message)
 
@@ -267,8 +274,7 @@ class CandidateSet(RankSet):
 
     def _died(self, message: Message) -> None:
         super()._died(message)
-        if not self.loaded[message["rank"]].done():
-            self.loaded[message["rank"]].set_result(message)
+        self._answered(message["rank"], message)
 
 
 def exit_words(message: Message) -> str:

@@ -30,6 +30,8 @@ class Wire:
         self._received = bytearray()
         self._outgoing: deque[tuple[memoryview, Sequence[int]]] = deque()
         self._open = True
+        self.garbled = False
+        """Whether it ended because the other side sent what is no message."""
         self._loop.add_reader(self._socket, self._readable)
 
     def far_end(self) -> int:
@@ -82,6 +84,7 @@ class Wire:
         try:
             self._take_frames()
         except ChannelError as error:
+            self.garbled = True
             self._end(str(error))
 
     def _take_frames(self) -> None:

@@ -126,9 +126,9 @@ class Zygote:
         if self._wire is not None:
             self._wire.close()
             self._wire = None
-        process, self._process = self._process, None
-        if process is not None:
-            await _ended(process)
+        if self._process is not None:
+            await _ended(self._process)
+            self._process = None
         if self._directory is not None:
             await asyncio.to_thread(shutil.rmtree, self._directory, True)
 

@@ -1,1 +1,1 @@
-"""Judging: statistics, bandwidth, verdicts; pure functions, no Textual, no torch."""
+"""Judging: verdicts, statistics, stacks, bandwidth and its cache of measured peaks; no Textual, no torch."""

@@ -12,13 +12,10 @@ import platform
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
+from problems.model import CollectiveOp
 from workbench.files import cache_dir, read_json, write_json
-
-CollectiveOp = Literal[
-    "all_reduce", "all_gather", "reduce_scatter", "all_to_all", "broadcast", "reduce", "gather", "scatter"
-]
 
 
 def _shared(world: int) -> float:
@@ -29,7 +26,7 @@ def _whole(_world: int) -> float:
     return 1.0
 
 
-BUSBW_FACTORS: dict[str, Callable[[int], float]] = {
+BUSBW_FACTORS: dict[CollectiveOp, Callable[[int], float]] = {
     "all_reduce": lambda world: 2 * (world - 1) / world,
     "all_gather": _shared,
     "reduce_scatter": _shared,

@@ -19,6 +19,8 @@ NOISY = 0.05
 SKEWED = 0.10
 FEW_SAMPLES = 30
 
+_LEAST = 1e-9
+"""What counts as the shortest time, in the samples' unit: a coarse clock, or a rank that lies, may say 0."""
 _NORMAL = 1.96
 _STUDENT = (12.71, 4.30, 3.18, 2.78, 2.57, 2.45, 2.36, 2.31, 2.26, 2.23)
 """97.5% points of Student's t by degrees of freedom, from 1."""
@@ -44,8 +46,8 @@ def spread(samples: ArrayLike) -> Spread:
 
 def skew(matrix: ArrayLike) -> float:
     """Median over calls of (slowest rank - fastest rank) / slowest rank; 0 for one rank."""
-    times = _matrix(matrix)
-    slowest = np.maximum(times.max(axis=0), np.finfo(np.float64).tiny)
+    times = np.maximum(_matrix(matrix), _LEAST)
+    slowest = times.max(axis=0)
     return float(np.median((slowest - times.min(axis=0)) / slowest))
 
 
@@ -101,8 +103,8 @@ def _pairs(reference: Sequence[ArrayLike], candidate: Sequence[ArrayLike]) -> li
 
 
 def _positive(block: ArrayLike) -> Array:
-    """Times above 0, so that their logarithm exists: a coarse clock may read 0."""
-    times: Array = np.maximum(np.asarray(block, np.float64).ravel(), np.finfo(np.float64).tiny)
+    """Times above 0, so that their ratio exists."""
+    times: Array = np.maximum(np.asarray(block, np.float64).ravel(), _LEAST)
     return times
 
 

@@ -26,7 +26,7 @@ def shared_fd(name: str) -> int:
 
 
 class Region:
-    """A shared file mapped into this process; ``ensure`` makes room, and the map follows the file's growth."""
+    """A shared file, mapped into this process as far as was asked for: the other side may make it any length."""
 
     def __init__(self, fd: int) -> None:
         self.fd = fd
@@ -44,21 +44,19 @@ class Region:
 
     def ensure(self, size: int) -> mmap.mmap:
         """Make room for ``size`` bytes and map them, writable. Tensors over an earlier map stay valid."""
+        size = max(size, 1)
         if self.size < size:
             os.ftruncate(self.fd, -(-size // _PAGE) * _PAGE)
-        return self._mapped()
+        if self.map is None or len(self.map) < size:
+            self.map = mmap.mmap(self.fd, size)
+        return self.map
 
     def mapped(self, size: int) -> mmap.mmap:
         """Map what is there; ValueError if the file is shorter than ``size`` bytes."""
         if self.size < size:
             msg = f"shared memory of {self.size} bytes where {size} were announced"
             raise ValueError(msg)
-        return self._mapped()
-
-    def _mapped(self) -> mmap.mmap:
-        if self.map is None or len(self.map) != self.size:
-            self.map = mmap.mmap(self.fd, max(self.size, _PAGE)) if self.size else self.ensure(_PAGE)
-        return self.map
+        return self.ensure(size)
 
 
 class Slots:
