@@ -22,6 +22,7 @@ from workbench.events import (
     TimingProgress,
     Verdict,
 )
+from workbench.flow.leftovers import end_leftovers
 
 NEVER = BAD["never returns"][0]
 
@@ -199,6 +200,18 @@ def test_ranks_are_started_anew_when_something_killed_them(sitting: Sitting) -> 
     assert all("started anew" in text for text in told)
 
 
+def test_a_candidate_that_ends_the_ranks_parent_ends_nothing_else(sitting: Sitting) -> None:
+    """A candidate that kills the process its rank came from gets no score, and what it left behind is ended."""
+    leave = "if os.fork() == 0:\n    os.setsid()\n    if os.fork() == 0:\n        time.sleep(1000)\n    os._exit(0)"
+    home = sitting.engine._zygote._directory
+    verdict = sitting.judge(with_middle(f"{leave}\ntime.sleep(0.3)\nos.kill(os.getppid(), signal.SIGKILL)"))
+
+    assert verdict.status == "infra"
+    assert home is not None
+    assert end_leftovers(home) == 0
+    assert sitting.judge(GOOD).status == "ok"
+
+
 def test_timing_is_live_and_has_an_interval() -> None:
     """Timing shows figures as blocks come in and ends with an interval, samples of every rank, and its conditions."""
     sitting = Sitting("1", samples=30)
@@ -237,7 +250,7 @@ def test_a_result_of_an_earlier_call_voids_the_timing() -> None:
 def test_a_patched_clock_is_suspect() -> None:
     """A candidate that stops the clocks of its own process is caught by the judge's clock."""
     patched = with_middle("import workbench.ranks.device as device\ndevice.CpuDevice.stop = lambda self, t: 1000\n"
-                          "time.sleep(0.003)")  # fmt: skip
+                          "time.sleep(0.03)")  # fmt: skip
     sitting = Sitting("1", samples=20)
     verdict = sitting.judge(patched)
     sitting.close()

@@ -44,6 +44,8 @@ class RankSet:
         self.torch = ""
         self.startup_ms = 0.0
         self.killed = False
+        self.ended = False
+        """Whether nothing of the set is left, or the zygote is gone with it."""
         self.on_log: LogHandler = lambda message: None
         self.changed = asyncio.Event()
         """Set whenever a rank died."""
@@ -137,6 +139,7 @@ class RankSet:
         self.changed.set()
 
     def _all_gone(self) -> None:
+        self.ended = True
         for rank, future in enumerate(self._ready):
             _fail(future, f"rank {rank} was ended while it started")
         if not self._output.done():
@@ -160,8 +163,11 @@ class JudgeSet(RankSet):
             number = next(self._ids)
             future: asyncio.Future[Message] = loop.create_future()
             futures.append(future)
-            if rank in self.exits:
-                _fail(future, f"judge rank {rank} died ({exit_words(self.exits[rank])})")
+            if rank in self.exits or self.ended:
+                death = self.exits.get(rank)
+                _fail(
+                    future, f"judge rank {rank} died ({exit_words(death)})" if death else "the judge ranks were ended"
+                )
                 continue
             self._waiting[number] = future
             self.send(rank, {**message, "id": number}, fds[rank] if fds else ())

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from workbench.errors import RanksError
+from workbench.flow.leftovers import end_leftovers
 from workbench.flow.wire import Wire
 from workbench.ranks.channel import Message
 
@@ -64,6 +65,7 @@ class Zygote:
         self._wire: Wire | None = None
         self._directory: Path | None = None
         self._started: asyncio.Future[Message] | None = None
+        self._lost = False
 
     @property
     def alive(self) -> bool:
@@ -130,6 +132,8 @@ class Zygote:
             await _ended(self._process)
             self._process = None
         if self._directory is not None:
+            if self._lost:
+                await asyncio.to_thread(end_leftovers, self._directory)
             await asyncio.to_thread(shutil.rmtree, self._directory, True)
 
     def _spawn(self, python: str) -> subprocess.Popen[bytes]:
@@ -169,7 +173,7 @@ class Zygote:
             asyncio.get_running_loop().run_in_executor(None, shutil.rmtree, folder, True)
 
     def _closed(self, reason: str) -> None:
-        self._wire = None
+        self._wire, self._lost = None, True
         if self._started is not None and not self._started.done():
             self._started.set_result({"event": "failed", "detail": ""})
         for set_id, handler in tuple(self._handlers.items()):
