@@ -76,7 +76,8 @@ class Recorder:
             except Exception as error:
                 self._tell(f"Attempt {verdict.attempt} could not be kept: {error}")
             finally:
-                self._after_record()
+                self._jobs.task_done()
+            self._after_record()
 
     def _record(self, begun: _Begun, verdict: Verdict) -> None:
         # The store keeps the attempt in memory before it raises, and problem_with holds the same text.
@@ -84,9 +85,11 @@ class Recorder:
             self._store.record(self._target, begun.source, verdict, begun.started, begun.note)
 
     def _after_record(self) -> None:
-        self._jobs.task_done()
         self._tell(self._store.problem_with)
-        self._on_recorded()
+        try:
+            self._on_recorded()
+        except Exception as error:  # what others make of it must not end the recording
+            self._tell(f"An attempt was kept, but not shown: {error}")
 
     def _tell(self, text: str) -> None:
         if text and text != self._told:

@@ -28,6 +28,7 @@ from themes.colours import OWN
 from widgets.editor_pane import EditorPane
 from widgets.frame import PaneStrip
 from widgets.messages import AttemptChosen, CopyRequested, JumpTo, RankChosen
+from widgets.plain import plain_lines
 from widgets.rowdiff import RowDiff
 from widgets.stages import StageLine
 from widgets.state import RunView, Speed, reduce
@@ -248,7 +249,7 @@ class Workbench(AppActions, Surviving, RowDiff):
     def tell(self, text: str, severity: str) -> None:
         """Show a message for a few seconds."""
         seconds = 4 if severity == "information" else 10
-        self.notify(text, severity=severity, timeout=seconds, markup=False)  # type: ignore[arg-type]
+        self.notify("\n".join(plain_lines(text)), severity=severity, timeout=seconds, markup=False)  # type: ignore[arg-type]
 
     def get_system_commands(self, screen: Screen[Any]) -> Any:
         """The palette: the table of actions."""

@@ -58,7 +58,6 @@ class RunSettings:
     dtype: str = setting("bfloat16", "dtype of the inputs", "--dtype")
     trials: int = setting(5, "trials with fresh inputs before ok", "--trials", least=1)
     samples: int = setting(100, "timed calls a side; 0 = no timing", least=0)
-    protocol: Literal["pkwb"] = setting("pkwb", "timing protocol", "--protocol", ("pkwb",))
 
 
 @dataclass(frozen=True)

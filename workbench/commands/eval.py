@@ -34,7 +34,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
     add_problem(parser)
     parser.add_argument("file", metavar="FILE", type=Path, help="Python file that defines solution(...)")
-    add_flags(parser, *TARGET_KEYS, "run.trials", "run.protocol")
+    add_flags(parser, *TARGET_KEYS, "run.trials")
     parser.add_argument("--no-perf", action="store_true", help="judge the results only, time nothing")
     add_json(parser, "print one event a line, the verdict last")
 

@@ -53,6 +53,8 @@ class RunControl:
         self._target, self._settings, self._stream = target, settings, stream
         self._make = make
         self._runner: Runner | None = None
+        self._starting: Runner | None = None
+        """The runner from its making on; ``_runner`` once it takes sources."""
         self._store: Any = None
         self._recorder: Any = None
         self._telemetry: Any = None
@@ -75,7 +77,7 @@ class RunControl:
         """Open the store and get the ranks ready, both at once; what was submitted meanwhile runs then."""
         if self._make is None:
             return
-        runner = self._make(self._target, self._settings, self._stream)
+        runner = self._starting = self._make(self._target, self._settings, self._stream)
         store, trouble = await asyncio.gather(self._open_store(), _attempt(runner.start()))
         self._keep_records(store)
         self.on_history()
@@ -144,7 +146,7 @@ class RunControl:
 
     async def close(self) -> None:
         """End the ranks, then write what is left; never takes longer than a few seconds."""
-        parts = [self._runner.close] if self._runner is not None else []
+        parts = [self._starting.close] if self._starting is not None else []
         parts += [part.close for part in (self._recorder,) if part is not None]
         for close in parts:
             await _attempt(asyncio.wait_for(close(), CLOSE_SECONDS))
@@ -152,7 +154,7 @@ class RunControl:
             self._telemetry.stop()
         if self._store is not None:
             await asyncio.to_thread(self._store.close)
-        self._runner = self._recorder = self._store = self._telemetry = None
+        self._starting = self._runner = self._recorder = self._store = self._telemetry = None
 
     async def _open_store(self) -> Any:
         from workbench.stores import open_store

@@ -87,7 +87,9 @@ class Engine:
         if run is None:
             return None
         await asyncio.wait([run])
-        return await self.wait() if run is not self._run else run.result()
+        if run is not self._run:
+            return await self.wait()
+        return self._verdict(self._number, self._ending, "") if run.cancelled() else run.result()
 
     async def close(self) -> None:
         """End everything; no rank is left when this returns."""

@@ -26,6 +26,8 @@ _BUDGET_S = 30.0
 _MIN_SAMPLES = 5
 _DISAGREEMENT = 0.25
 _MIN_OVERHEAD_NS = 200_000
+_SHORTEST_CALL_NS = 300
+"""No call of a Python function that makes a tensor takes less."""
 
 SIDES = ("baseline", "candidate")
 
@@ -174,7 +176,8 @@ class Sampler:
         overhead = max(median(gaps), _MIN_OVERHEAD_NS)
         shortest = sorted(self.candidate.brackets)[len(claims) // 10]
         unexplained = shortest - 2 * overhead
-        return unexplained > 0 and median(claims) < _DISAGREEMENT * unexplained
+        claimed = median(claims)
+        return claimed < _SHORTEST_CALL_NS or (unexplained > 0 and claimed < _DISAGREEMENT * unexplained)
 
 
 def _ms(spread: Spread) -> Spread:

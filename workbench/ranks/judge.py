@@ -107,6 +107,7 @@ class JudgeRank:
         effects = "must" in self._mutates
         reply = self._baseline(lambda: peer.trial(arguments, self._mutable, check_arguments=effects))
         after = _copied(unpack(reply["arguments"], peer.outbox)) if effects else arguments
+        self._form = reply["result"]
         return Prepared(arguments, reply["result"], _copied(unpack(reply["result"], peer.outbox)), after)
 
     def _trial(self, message: Message) -> Message:
@@ -189,12 +190,18 @@ class JudgeRank:
         sample = peer.call(self._inputs.deltas(number, call))
         if last or self._inputs.checked(number, call):
             reply = peer.export()
-            try:
-                value = _copied(unpack(reply["result"], peer.outbox))
-            except _UNREADABLE as error:
-                raise PeerFailed({"status": "contract", "detail": f"the result could not be read: {error}"}) from None
-            self._timed.results[side][call] = (reply["result"], value)
+            self._timed.results[side][call] = (reply["result"], self._read_timed(reply["result"], peer))
         return sample
+
+    def _read_timed(self, header: Any, peer: Peer) -> Any:
+        """A copy of a timed call's result; PeerFailed, before it is copied, if its form is not the reference's."""
+        try:
+            found = mismatch(self._form, header)
+            if found is None or (found.kind == "shape" and self._lengths_vary):
+                return _copied(unpack(header, peer.outbox))
+        except _UNREADABLE as error:
+            raise PeerFailed({"status": "contract", "detail": f"the result could not be read: {error}"}) from None
+        raise PeerFailed(self._mismatch_report(found, "a timed call: "))
 
     def _compare_checked(self) -> Message | None:
         """Compare the calls that both sides have made; the first bad report."""
