@@ -21,7 +21,7 @@ samples = 40
 [limits]
 stall = 0.5
 """
-KEYS = {
+_COMMANDS = {
     "save": "\x13",
     "run": "\x1bOQ",
     "cancel": "\x1bOR",
@@ -30,11 +30,14 @@ KEYS = {
     "next error": "\x1b[19~",
     "go": "\x0f",
     "quit": "\x11",
+}
+_MOVES = {
     "escape": "\x1b",
     "enter": "\r",
     "down": "\x1b[B",
     "line": "\x07",
 }
+KEYS = _COMMANDS | _MOVES
 """What a terminal sends for each key."""
 _ATTEMPT = re.compile(r"#(\d+) +\d\d:\d\d:\d\d +\S (\S+)")
 
