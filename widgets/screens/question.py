@@ -110,4 +110,5 @@ def diff_view(difference: Difference) -> Widget:
     view.set_reactive(DiffView.split, False)
     view.auto_split = True
     view.annotations = True
-    return view
+    found: Widget = view
+    return found
