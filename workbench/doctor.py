@@ -28,9 +28,9 @@ _LEAST_SHM = 256 * _MB
 """Below this, /dev/shm may be too small for the large sizes of the problems."""
 _LEAST_FILES = 512
 _TORCH_PROBE = (
-    "import json, sys, torch; import torch.distributed as d; "
+    "import json, sys, torch; import importlib.util as u; import torch.distributed as d; "
     "print(json.dumps([torch.__version__, d.is_available() and d.is_gloo_available(), torch.cuda.device_count(), "
-    "sys.version.split()[0]]))"
+    "sys.version.split()[0], u.find_spec('numpy') is not None]))"
 )
 
 
@@ -74,7 +74,7 @@ def _torch(settings: Settings, cwd: Path) -> Iterator[Finding]:
     advice = "ranks cannot start; install torch there, or set ranks.python to an interpreter that has it"
     try:
         probe = _ask(python)
-        version, gloo, gpus, its_python = json.loads(probe.stdout.splitlines()[-1])
+        version, gloo, gpus, its_python, numpy = json.loads(probe.stdout.splitlines()[-1])
     except subprocess.TimeoutExpired:
         yield _problem("torch", f"no answer from {python} within {TORCH_SECONDS:.0f} s", advice)
     except OSError as error:
@@ -84,6 +84,8 @@ def _torch(settings: Settings, cwd: Path) -> Iterator[Finding]:
         yield _problem("torch", f"{python}: {last}", advice)
     else:
         yield _ok("torch", f"{version} in {python} (Python {its_python})", "the ranks run under this interpreter")
+        if not numpy:
+            yield _note("numpy", f"not in {python}", "all_gather_object and the like crash a kernel; install it there")
         yield from _devices(bool(gloo), int(gpus))
 
 
