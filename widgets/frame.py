@@ -75,11 +75,6 @@ class TabbedRegion(Vertical):
         """The pane of that name if it has been made."""
         return self._made.get(name)
 
-    async def make_all(self) -> None:
-        """Make the panes that have not been shown yet."""
-        for name in self._makers:
-            await self._ensure(name)
-
     async def _ensure(self, name: str) -> Widget:
         if name not in self._made:
             pane = self._make(name)

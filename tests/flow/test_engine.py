@@ -10,6 +10,7 @@ import pytest
 
 from tests.flow.candidates import BAD, GOOD, with_end, with_middle, without
 from tests.flow.sitting import Sitting, alive
+from workbench.errors import RanksError
 from workbench.events import (
     Diagnostic,
     FirstVerdict,
@@ -209,6 +210,19 @@ def test_a_candidate_that_ends_the_ranks_parent_ends_nothing_else(sitting: Sitti
     assert verdict.status == "infra"
     assert home is not None
     assert end_leftovers(home) == 0
+    assert sitting.judge(GOOD).status == "ok"
+
+
+def test_judges_that_are_gone_answer_at_once(sitting: Sitting) -> None:
+    """A request to judges whose parent was killed fails at once instead of at its limit."""
+    sitting.judge(GOOD)
+    judges = sitting.engine._judges
+    assert judges is not None
+    os.kill(sitting.pids()[0], signal.SIGKILL)
+    sitting.until(lambda: judges.ended)
+
+    with pytest.raises(RanksError, match="the judge ranks were ended"):
+        sitting.run(judges.all({"op": "peak"}, limit=30))
     assert sitting.judge(GOOD).status == "ok"
 
 

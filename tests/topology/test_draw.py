@@ -168,11 +168,3 @@ def test_json_has_devices_links_and_rates() -> None:
     data = json.loads(to_json(_switch(2)))
     assert [device["name"] for device in data["devices"]] == ["cuda:0", "cuda:1"]
     assert data["links"][0] == {"a": "cuda:0", "b": "NVSwitch", "kind": "NVLink", "gbps": 25, "count": 18}
-
-
-def test_one_way_rate_of_a_device() -> None:
-    """A device's rate is the sum of its links: 18 × 25 on a switch, 7 × 64 in a mesh; unknown stays unknown."""
-    assert _switch(8).one_way_gbps("cuda:0") == 450
-    assert _mesh(8).one_way_gbps("cuda:3") == 448
-    unknown = Topology(name="", graph="mesh", devices=_gpus(2), links=(Link(a="cuda:0", b="cuda:1", kind="PCIe"),))
-    assert unknown.one_way_gbps("cuda:0") is None

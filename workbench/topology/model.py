@@ -90,12 +90,6 @@ class Topology:
         """Links that hang on a group."""
         return tuple(link for link in self.links if link.b == name)
 
-    def one_way_gbps(self, device: str) -> float | None:
-        """One-way rate of all links of a device together; None where any of them is not known."""
-        rates = [link.total_gbps for link in self.links if device in (link.a, link.b)]
-        known = [rate for rate in rates if rate is not None]
-        return sum(known) if known and len(known) == len(rates) else None
-
 
 def to_dict(topology: Topology) -> dict[str, Any]:
     """A topology as plain data."""
