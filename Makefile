@@ -22,12 +22,12 @@ ifneq ($(RANKS_PYTHON),)
 export PKWB_RANKS_PYTHON := $(RANKS_PYTHON)
 endif
 
-.PHONY: help setup open test check fix docs
+.PHONY: help setup open test check fix docs problems-report
 .DELETE_ON_ERROR:
 
 help:
 	@sed -n '1,/^$$/s/^# \{0,1\}//p' Makefile
-	@echo 'make check  formatting, lint, types, layers    make fix  what can be corrected by itself    make docs  made pages'
+	@echo 'make check  formatting, lint, types, layers    make fix  what can be corrected by itself    make docs  made pages    make problems-report  what each check tells apart'
 
 setup: $(READY)
 
@@ -55,6 +55,9 @@ check: $(READY)
 fix: $(READY)
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+
+problems-report: $(READY)
+	$(BIN)/python -m tests.problems.report
 
 docs: $(READY)
 	$(BIN)/python -m workbench.settings > docs/settings.md

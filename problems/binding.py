@@ -9,13 +9,13 @@ from typing import Any
 
 from problems.checks import SIZES
 from problems.formula import parse
-from problems.model import Binding, Input, Output, Problem
+from problems.model import Binding, Input, Output, Problem, Tolerance
 from problems.schema import nearest
 from problems.tolerance import ITEMSIZES
 from workbench.errors import FormulaError, ProblemError
 
 _WORLDS = range(1, 9)
-"""World sizes that an error message offers instead."""
+"""World sizes that are looked at to say which ones are possible."""
 
 
 def bind(problem: Problem, size: str, world: int, dtype: str) -> Binding:
@@ -33,10 +33,16 @@ def bind(problem: Problem, size: str, world: int, dtype: str) -> Binding:
     base = _base(problem, size)
     reason = _obstacle(problem, base, world, dtype)
     if reason:
-        possible = [p for p in _WORLDS if not _obstacle(problem, base, p, dtype)]
+        possible = [p for p, obstacle in obstacles(problem, size, dtype).items() if not obstacle]
         offer = f"possible up to {_WORLDS[-1]}: {', '.join(map(str, possible)) or 'none'}"
         raise ProblemError(f"problem {problem.number} cannot run on {world} ranks: {reason}; {offer}")
     return Binding(problem=problem, size=size, world=world, dtype=dtype, symbols=_symbols(problem, base, world, dtype))
+
+
+def obstacles(problem: Problem, size: str, dtype: str) -> dict[int, str]:
+    """World sizes from 1 to 8, each with why the problem cannot run on so many ranks; empty where it can."""
+    base = _base(problem, size)
+    return {world: _obstacle(problem, base, world, dtype) for world in _WORLDS}
 
 
 def shape_of(binding: Binding, item: Input | Output, rank: int) -> tuple[int, ...]:
@@ -44,6 +50,11 @@ def shape_of(binding: Binding, item: Input | Output, rank: int) -> tuple[int, ..
     formulas = item.elsewhere if rank and item.elsewhere is not None else item.shape
     values = {**binding.symbols, "rank": rank, "data": -1}
     return tuple(int(parse(formula).evaluate(values)) for formula in formulas)
+
+
+def dtype_of(binding: Binding, item: Input | Output) -> str:
+    """The dtype of an argument or a result in this run."""
+    return binding.dtype if item.dtype == "dtype" else item.dtype
 
 
 def figure(binding: Binding, formula: str, rank: int = 0) -> float:
@@ -59,15 +70,15 @@ def judge_job(binding: Binding, rank: int) -> dict[str, Any]:
     length that only the data decide.
     """
     problem = binding.problem
-    limits = problem.tolerance
     return {
         "problem": problem.stem,
         "rank": rank,
         "world": binding.world,
         "dtype": binding.dtype,
         "symbols": dict(binding.symbols),
-        "compare": problem.compare,
-        "tolerance": {"rms": limits.rms[binding.dtype], "rel": limits.rel[binding.dtype]},
+        "rule": _rule(binding, problem.compare, problem.tolerance, 0.0),
+        "inputs_code": problem.code("inputs.py"),
+        "alternatives": bool(problem.code("alternatives.py")),
         "scales": list(problem.scales),
         "returns_input": problem.returns_input,
         "inputs": [_argument(binding, item, rank) for item in problem.inputs if not item.default],
@@ -80,9 +91,10 @@ def _argument(binding: Binding, item: Input, rank: int) -> dict[str, Any]:
         "name": item.name,
         "kind": item.kind,
         "shape": list(shape_of(binding, item, rank)),
-        "dtype": _dtype(binding, item),
+        "dtype": dtype_of(binding, item),
         "draw": dataclasses.asdict(item.draw),
         "judged": dataclasses.asdict(item.judged or item.draw),
+        "refresh": dataclasses.asdict(item.refresh or item.judged or item.draw),
         "canary": item.canary,
         "mutates": item.mutates,
         "scaled": item.scaled,
@@ -91,11 +103,17 @@ def _argument(binding: Binding, item: Input, rank: int) -> dict[str, Any]:
 
 
 def _result(binding: Binding, item: Output, rank: int) -> dict[str, Any]:
-    return {"name": item.name, "shape": list(shape_of(binding, item, rank)), "dtype": _dtype(binding, item)}
+    problem = binding.problem
+    return {
+        "name": item.name,
+        "shape": list(shape_of(binding, item, rank)),
+        "dtype": dtype_of(binding, item),
+        **_rule(binding, problem.rule(item), problem.limits(item), item.share),
+    }
 
 
-def _dtype(binding: Binding, item: Input | Output) -> str:
-    return binding.dtype if item.dtype == "dtype" else item.dtype
+def _rule(binding: Binding, compare: str, limits: Tolerance, share: float) -> dict[str, Any]:
+    return {"compare": compare, "rms": limits.rms[binding.dtype], "rel": limits.rel[binding.dtype], "share": share}
 
 
 def _base(problem: Problem, size: str) -> dict[str, int]:

@@ -25,6 +25,7 @@ def check_problem(problem: Problem, place: Place) -> None:
     for name, formula in problem.symbols.items():
         _check_symbols([formula], known, place.at("symbols").at(name))
         known.append(name)
+    _check_outputs(problem, place.at("outputs"))
     for key, formulas, extra in _formulas(problem):
         _check_symbols(formulas, [*known, *extra], place.at(key))
 
@@ -47,6 +48,19 @@ def _check_inputs(inputs: tuple[Input, ...], place: Place) -> None:
             raise place.at(index).at("name").error(f"{item.name!r} must be a Python name and used once")
         if not 0 <= item.canary <= 1:
             raise place.at(index).at("canary").error("must be a share from 0 to 1")
+        if item.draw.kind == "group" and item.kind != "group":
+            raise place.at(index).at("draw").error("makes a process group; the input's kind must be 'group'")
+
+
+def _check_outputs(problem: Problem, place: Place) -> None:
+    rules = [problem.rule(output) for output in problem.outputs]
+    for index, (output, rule) in enumerate(zip(problem.outputs, rules)):
+        if not 0 <= output.share < 1:
+            raise place.at(index).at("share").error("must be a share from 0 to 1")
+        if rule == "lookup" and (index == 0 or rules[index - 1] != "close"):
+            raise place.at(index).at("compare").error("lookup needs an output with the rule 'close' right before it")
+    if {"between", "lookup"} & set(rules) and not problem.code("alternatives.py"):
+        raise place.error("the rules between and lookup need a file alternatives.py in the problem's folder")
 
 
 def _formulas(problem: Problem) -> Iterator[tuple[str, Iterable[str], tuple[str, ...]]]:
@@ -61,10 +75,15 @@ def _formulas(problem: Problem) -> Iterator[tuple[str, Iterable[str], tuple[str,
         yield f"inputs.{item.name}.shape", (*item.shape, *(item.elsewhere or ())), ("rank",)
         yield f"inputs.{item.name}.draw", _of_draw(item.draw), _ELEMENT
         yield f"inputs.{item.name}.judged", _of_draw(item.judged), _ELEMENT
+        yield f"inputs.{item.name}.refresh", _of_draw(item.refresh), _ELEMENT
 
 
 def _of_draw(draw: Draw | None) -> tuple[str, ...]:
-    return tuple(text for text in (draw.formula, draw.low, draw.high, draw.scale) if text) if draw else ()
+    return (
+        tuple(text for text in (draw.formula, draw.low, draw.high, draw.scale, draw.same, draw.when) if text)
+        if draw
+        else ()
+    )
 
 
 def _check_symbols(formulas: Iterable[str], known: list[str], place: Place) -> None:

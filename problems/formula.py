@@ -1,9 +1,10 @@
-"""The expression language of ``problem.toml``: numbers, symbols, ``+ - * / // %`` and a few functions.
+"""The expression language of ``problem.toml``: numbers, symbols, ``+ - * / // %``, ``a if b < c else d``, functions.
 
-``min`` and ``max`` take two or more arguments, ``ceil`` one; ``smallest(start, a, b, p)`` is the least whole h >= start
-for which p divides a*h + b. A formula is parsed once, checked against an allow-list of syntax nodes and walked to
-evaluate it; nothing is ever executed as Python. Values may be numbers or tensors (elementwise), recognised by their
-methods alone.
+``min`` and ``max`` take two or more arguments, ``ceil`` and ``sqrt`` one; ``smallest(start, a, b, p)`` is the least
+whole h >= start for which p divides a*h + b; ``divisor(n, first, last)`` is the first whole number from ``first`` to
+``last`` (upwards or downwards) that divides n, and 1 if none does. A formula is parsed once, checked against an
+allow-list of syntax nodes and walked to evaluate it; nothing is ever executed as Python. Values may be numbers or
+tensors (elementwise), recognised by their methods alone.
 """
 
 from __future__ import annotations
@@ -82,9 +83,15 @@ def _children(node: ast.expr) -> list[ast.expr]:
         return [node.left, node.right]
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
         return [node.operand]
+    if isinstance(node, ast.IfExp):
+        return [node.test, node.body, node.orelse]
+    if isinstance(node, ast.Compare) and len(node.ops) == 1 and type(node.ops[0]) in _COMPARISONS:
+        return [node.left, node.comparators[0]]
     if isinstance(node, ast.Call):
         return _arguments(node)
-    raise FormulaError(f"{ast.unparse(node)!r} is not allowed; use numbers, symbols, + - * / // % and {_KNOWN}")
+    raise FormulaError(
+        f"{ast.unparse(node)!r} is not allowed; use numbers, symbols, + - * / // %, a if b < c else d and {_KNOWN}"
+    )
 
 
 def _arguments(node: ast.Call) -> list[ast.expr]:
@@ -107,9 +114,20 @@ def _walk(node: ast.expr, values: Mapping[str, Any]) -> Any:
         return -_walk(node.operand, values)
     if isinstance(node, ast.BinOp):
         return _OPERATORS[type(node.op)](_walk(node.left, values), _walk(node.right, values))
+    if isinstance(node, ast.Compare):
+        return _COMPARISONS[type(node.ops[0])](_walk(node.left, values), _walk(node.comparators[0], values))
+    if isinstance(node, ast.IfExp):
+        return _choose(_walk(node.test, values), node.body, node.orelse, values)
     assert isinstance(node, ast.Call)
     assert isinstance(node.func, ast.Name)
     return _FUNCTIONS[node.func.id][2](*(_walk(argument, values) for argument in node.args))
+
+
+def _choose(test: Any, body: ast.expr, other: ast.expr, values: Mapping[str, Any]) -> Any:
+    if not hasattr(test, "logical_not"):
+        return _walk(body if test else other, values)
+    chosen, rest = _walk(body, values), _walk(other, values)
+    return chosen * test + rest * test.logical_not()
 
 
 def _nearest(name: str, known: Mapping[str, Any]) -> str:
@@ -131,6 +149,15 @@ def _ceil(value: Any) -> Any:
     return value.ceil() if hasattr(value, "ceil") else math.ceil(value)
 
 
+def _sqrt(value: Any) -> Any:
+    return value.sqrt() if hasattr(value, "sqrt") else math.sqrt(value)
+
+
+def _divisor(number: Any, first: Any, last: Any) -> int:
+    step = 1 if first <= last else -1
+    return next((d for d in range(int(first), int(last) + step, step) if d > 0 and number % d == 0), 1)
+
+
 def _smallest(start: Any, factor: Any, offset: Any, divisor: Any) -> int:
     first = math.ceil(start)
     for candidate in range(first, first + _CANDIDATES):
@@ -149,10 +176,20 @@ _OPERATORS: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
     ast.FloorDiv: operator.floordiv,
     ast.Mod: operator.mod,
 }
+_COMPARISONS: dict[type[ast.cmpop], Callable[[Any, Any], Any]] = {
+    ast.Lt: operator.lt,
+    ast.LtE: operator.le,
+    ast.Gt: operator.gt,
+    ast.GtE: operator.ge,
+    ast.Eq: operator.eq,
+    ast.NotEq: operator.ne,
+}
 _FUNCTIONS: dict[str, tuple[int, int, Callable[..., Any]]] = {
     "min": (2, 16, _extreme(min, "minimum", "max")),
     "max": (2, 16, _extreme(max, "maximum", "min")),
     "ceil": (1, 1, _ceil),
+    "sqrt": (1, 1, _sqrt),
+    "divisor": (3, 3, _divisor),
     "smallest": (4, 4, _smallest),
 }
 _KNOWN = ", ".join(_FUNCTIONS)

@@ -15,14 +15,13 @@ import tomli
 from problems import schema
 from problems.checks import check_problem
 from problems.model import Problem
-from problems.tolerance import tolerance
 from workbench.errors import ProblemError
 
 BUILT_IN = Path(__file__).resolve().parent
 _FILE = "problem.toml"
 _TEXTS = ("origin", "statement", "algorithm", "notes")
 _REQUIRED = (
-    *schema.HEAD,
+    *schema.NAMES,
     *("statement", "dtypes", "compare", "sizes", "inputs", "outputs", "figures"),
 )
 
@@ -37,6 +36,7 @@ class Entry:
     group: str
     parallelism: tuple[str, ...]
     folder: Path
+    collectives: tuple[str, ...] = ()
 
 
 def catalogue(paths: Sequence[str | Path] = ()) -> list[Entry]:
@@ -80,8 +80,7 @@ def load_problem(folder: str | Path) -> Problem:
     for key, (kind, readers) in schema.RECORDS.items():
         if key in values:
             values[key] = _records(kind, values[key], readers, place.at(key))
-    limits = schema.read_table(values.get("tolerance", {}), schema.TOLERANCE, (), place.at("tolerance"))
-    values["tolerance"] = tolerance(limits.get("rms", {}), limits.get("rel", {}))
+    values["tolerance"] = schema.read_tolerance(values.get("tolerance", {}), place.at("tolerance"))
     texts = {key: values.get(key, "").strip() for key in _TEXTS}
     problem = Problem(**{"symbols": {}, **values, **texts, "folder": folder})
     check_problem(problem, place)
@@ -96,7 +95,8 @@ def _records(kind: type[Any], value: Any, readers: schema.Readers, place: schema
 
 @functools.lru_cache(maxsize=1)
 def _built_in() -> tuple[Entry, ...]:
-    return tuple(_listed(folder for folder in BUILT_IN.iterdir() if folder.name[:1].isdigit()))
+    folders = (folder for folder in BUILT_IN.iterdir() if folder.name[:1].isdigit())
+    return tuple(_listed(folder for folder in folders if (folder / _FILE).is_file()))
 
 
 def _listed(folders: Iterable[Path]) -> list[Entry]:
@@ -119,7 +119,7 @@ def _entry(folder: Path) -> Entry:
     if not table.keys() >= schema.HEAD.keys():
         table = _parse(place.path, text)
     head = {key: table[key] for key in schema.HEAD if key in table}
-    return Entry(**schema.read_table(head, schema.HEAD, schema.HEAD, place), folder=folder)
+    return Entry(**schema.read_table(head, schema.HEAD, schema.NAMES, place), folder=folder)
 
 
 def _text(path: Path) -> str:

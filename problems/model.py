@@ -7,9 +7,21 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
+from problems.inline import inlined
+
 Effect = Literal["none", "may", "must"]
 """Mutation of an argument: forbidden, allowed and not compared, or part of the result and compared."""
-Compare = Literal["close", "exact", "set"]
+Compare = Literal["close", "exact", "set", "between", "lookup"]
+"""How an output is compared. ``close``: within the tolerance. ``exact``: equal. ``set``: equal as sorted lists.
+``between``: within bounds that the reference's ``alternatives`` gives, plus the tolerance. ``lookup``: labels of the
+output before it; each (value, label) must be among the pairs that ``alternatives`` gives for its row, none used twice.
+"""
+InputKind = Literal[
+    "tensor", "tensors", "linear", "int", "float", "bool", "string", "list", "size", "none", "group", "sparse"
+]
+"""``tensors`` is a list of equal tensors (the first dimension counts them); ``linear`` is a ``torch.nn.Linear`` with
+bias, its shape (out, in); ``sparse`` a coalesced COO tensor; ``size`` a ``torch.Size``; ``group`` a process group."""
+OutputKind = Literal["tensor", "tensors", "int", "size", "none"]
 CollectiveOp = Literal[
     "all_reduce", "all_gather", "reduce_scatter", "all_to_all", "broadcast", "reduce", "gather", "scatter"
 ]
@@ -19,20 +31,23 @@ CollectiveOp = Literal[
 class Draw:
     """How the values of one input are made on each rank.
 
-    ``kind``: ``normal`` (mean 0, std 1), ``uniform`` [0, 1), ``randint`` [low, high), ``zeros``, ``formula``
+    ``kind``: ``normal`` (mean 0, std 1), ``uniform`` [low, high), ``randint`` [low, high), ``zeros``, ``formula``
     (elementwise; ``i`` is the flat index, ``rank``, ``P``, ``trial``, ``nonce`` - a secret random integer per trial and
     timed call, the same on all ranks - and every symbol of the problem may be used), ``value`` (a literal that is
-    passed as it is).
+    passed as it is), ``code`` (the function ``inputs`` of the folder's ``inputs.py`` makes it), ``group`` (the process
+    group of all ranks for which ``formula`` has the same value; None where ``when`` is 0).
     """
 
-    kind: Literal["normal", "uniform", "randint", "zeros", "formula", "value"]
+    kind: Literal["normal", "uniform", "randint", "zeros", "formula", "value", "code", "group"]
     formula: str = ""
     low: str = "0"
     high: str = ""
+    """For ``uniform`` and ``randint``; uniform numbers end at 1 when it is left out."""
     scale: str = "1"
     """Factor on normal and uniform values, a formula of the same symbols (``i`` too)."""
-    shared: bool = False
-    """The same values on every rank."""
+    same: str = "rank"
+    """Ranks for which this formula has the same value draw the same numbers; ``0`` for all ranks."""
+    when: str = "1"
     only_rank: int | None = None
     """Other ranks get zeros."""
     value: Any = None
@@ -43,7 +58,7 @@ class Input:
     """One argument of ``solution``, in call order."""
 
     name: str
-    kind: Literal["tensor", "int", "float", "bool", "string", "list", "none", "group"]
+    kind: InputKind
     shape: tuple[str, ...] = ()
     """Formula per dimension; ``rank`` may be used where ranks differ."""
     elsewhere: tuple[str, ...] | None = None
@@ -56,6 +71,8 @@ class Input:
     """The distribution of judged trials; ``draw`` where there is none."""
     canary: float = 1 / 256
     """Share of elements rewritten before each timed call (at least 16 elements); 0 = never, 1 = all."""
+    refresh: Draw | None = None
+    """The distribution of the rewritten elements, where it is not the judged one; inputs made by code need it."""
     mutates: Effect = "none"
     scaled: bool = False
     """Whether the trial's input scale (1e-3, 1, 1e3) multiplies this input's judged values."""
@@ -66,14 +83,24 @@ class Input:
 
 @dataclass(frozen=True, kw_only=True)
 class Output:
-    """One tensor of the result, for people and for the byte counts; the judge compares with the reference itself."""
+    """One part of the result: how it is compared, and its form for people; the judge takes the form of the reference.
+
+    Outputs stand in the order of the result's tuple or dict; a result that is neither has one.
+    """
 
     name: str
+    kind: OutputKind = "tensor"
     shape: tuple[str, ...]
     """Formula per dimension; empty for a scalar, ``data`` for a length that only the data decide."""
     elsewhere: tuple[str, ...] | None = None
     """Shape on every rank but 0, where it differs."""
     dtype: str = "dtype"
+    compare: Compare | None = None
+    """The problem's own rule unless this one says otherwise."""
+    tolerance: Tolerance | None = None
+    """The problem's own tolerance unless this one says otherwise."""
+    share: float = 0.0
+    """Share of the elements that may miss the tolerance, where a flipped decision is an honest one."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -147,9 +174,27 @@ class Problem:
         """Names of the arguments that are passed, in call order: those without a default of their own."""
         return [item.name for item in self.inputs if not item.default]
 
+    def rule(self, output: Output) -> Compare:
+        """How an output is compared."""
+        return output.compare or self.compare
+
+    def limits(self, output: Output) -> Tolerance:
+        """An output's tolerance."""
+        return output.tolerance or self.tolerance
+
+    def code(self, name: str) -> str:
+        """The text of another file of the folder, ``inputs.py`` or ``alternatives.py``; empty without one."""
+        path = self.folder / name
+        return path.read_text(encoding="utf-8") if path.is_file() else ""
+
+    def baseline_source(self) -> str:
+        """What baseline ranks load: the reference, and what else is right beside its results."""
+        others = self.code("alternatives.py").replace("from __future__ import annotations\n", "")
+        return f"{self.reference_source()}\n\n{others}" if others else self.reference_source()
+
     def reference_source(self) -> str:
-        """The text of the reference's file."""
-        return self.reference_path.read_text(encoding="utf-8")
+        """The text of the reference's file, with what it imports from ``problems.common`` copied into it."""
+        return inlined(self.reference_path.read_text(encoding="utf-8"))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -9,8 +9,20 @@ from pathlib import Path
 from typing import Any, TypeVar, get_args
 
 from problems.formula import parse
-from problems.model import Collective, CollectiveOp, Compare, Draw, Effect, Figures, Input, Output
-from problems.tolerance import ITEMSIZES
+from problems.model import (
+    Collective,
+    CollectiveOp,
+    Compare,
+    Draw,
+    Effect,
+    Figures,
+    Input,
+    InputKind,
+    Output,
+    OutputKind,
+    Tolerance,
+)
+from problems.tolerance import ITEMSIZES, tolerance
 from workbench.errors import FormulaError, ProblemError
 
 Reader = Callable[[Any], Any]
@@ -78,10 +90,18 @@ def read_record(kind: type[_T], table: Any, readers: Readers, place: Place) -> _
     missing = dataclasses.MISSING
     required = [f.name for f in dataclasses.fields(kind) if f.default is missing and f.default_factory is missing]
     values = read_table(table, readers, required, place)
-    for name in ("draw", "judged"):
+    for name in ("draw", "judged", "refresh"):
         if name in values:
             values[name] = read_record(Draw, values[name], DRAW, place.at(name))
+    if "tolerance" in values:
+        values["tolerance"] = read_tolerance(values["tolerance"], place.at("tolerance"))
     return kind(**values)
+
+
+def read_tolerance(table: Any, place: Place) -> Tolerance:
+    """The default tolerance with a table's own figures put over it."""
+    limits = read_table(table, TOLERANCE, (), place)
+    return tolerance(limits.get("rms", {}), limits.get("rel", {}))
 
 
 def _typed(kinds: tuple[type, ...], wanted: str) -> Reader:
@@ -148,38 +168,57 @@ _whole = _typed((int,), "a whole number")
 _number = _typed((int, float), "a number")
 _run_dtype = _choice(*ITEMSIZES)
 _dtype = _choice(
-    "dtype", *ITEMSIZES, "int64", "int32", "int16", "int8", "uint8", "bool", "float8_e4m3fn", "float8_e5m2"
+    "dtype", *ITEMSIZES, "int64", "int32", "int16", "int8", "uint8", "bool", "float8_e4m3fn", "float8_e5m2", "complex64"
 )
 _formulas = _each(_formula, "formulas")
 _shape = _each(_dimension, "formulas")
 _texts = _each(_text, "strings")
 _numbers = _by_name(_number, "numbers")
 
+
+def _limit(value: Any) -> dict[str, float]:
+    """A tolerance by dtype; one number is that of every dtype."""
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        return dict.fromkeys(ITEMSIZES, float(value))
+    return dict(_numbers(value))
+
+
 DRAW: Readers = {
-    "kind": _choice("normal", "uniform", "randint", "zeros", "formula", "value"),
+    "kind": _choice("normal", "uniform", "randint", "zeros", "formula", "value", "code", "group"),
     "formula": _formula,
     "low": _formula,
     "high": _formula,
     "scale": _formula,
-    "shared": _flag,
+    "same": _formula,
+    "when": _formula,
     "only_rank": _whole,
     "value": _anything,
 }
 INPUT: Readers = {
     "name": _text,
-    "kind": _choice("tensor", "int", "float", "bool", "string", "list", "none", "group"),
+    "kind": _choice(*get_args(InputKind)),
     "shape": _formulas,
     "elsewhere": _formulas,
     "dtype": _dtype,
     "draw": _anything,
     "judged": _anything,
+    "refresh": _anything,
     "canary": _number,
     "mutates": _choice(*get_args(Effect)),
     "scaled": _flag,
     "default": _flag,
     "note": _text,
 }
-OUTPUT: Readers = {"name": _text, "shape": _shape, "elsewhere": _shape, "dtype": _dtype}
+OUTPUT: Readers = {
+    "name": _text,
+    "kind": _choice(*get_args(OutputKind)),
+    "shape": _shape,
+    "elsewhere": _shape,
+    "dtype": _dtype,
+    "compare": _choice(*get_args(Compare)),
+    "tolerance": _anything,
+    "share": _number,
+}
 FIGURES: Readers = {
     "needed_bytes": _formula,
     "reference_bytes": _formula,
@@ -191,8 +230,10 @@ COLLECTIVE: Readers = {
     "op": _choice(*get_args(CollectiveOp)),
     "bytes": _formula,
 }
-TOLERANCE: Readers = {"rms": _numbers, "rel": _numbers}
-HEAD: Readers = {"number": _whole, "stem": _text, "title": _text, "group": _text, "parallelism": _texts}
+TOLERANCE: Readers = {"rms": _limit, "rel": _limit}
+NAMES: Readers = {"number": _whole, "stem": _text, "title": _text, "group": _text, "parallelism": _texts}
+HEAD: Readers = {**NAMES, "collectives": _texts}
+"""What a listing shows; a file that has these before its texts is listed without being read whole."""
 PROBLEM: Readers = {
     **HEAD,
     "origin": _text,
@@ -204,7 +245,6 @@ PROBLEM: Readers = {
     "requires": _formulas,
     "scales": _each(_number, "numbers"),
     "returns_input": _flag,
-    "collectives": _texts,
     "symbols": _by_name(_formula, "formulas"),
     "sizes": _by_name(_by_name(_whole, "whole numbers"), "sizes"),
     "inputs": _each(_anything, "tables"),

@@ -1,174 +1,128 @@
 """Candidates for every problem, right and wrong ones, made by wrapping the text of its reference.
 
 ``variant_source(problem, name)`` is a complete working file; ``None`` means that the variant does not apply, for the
-reason that ``not_applicable`` gives. Each takes part in the collectives on every rank, so none of them hangs.
+reason that ``not_applicable`` gives. Each takes part in the collectives on every rank, so none of them hangs. What a
+problem needs otherwise stands in its module of ``tests.problems.cases``.
 """
 
 from __future__ import annotations
 
 import ast
+import importlib
 from collections.abc import Mapping
+from functools import cache
 from textwrap import dedent, indent
+from types import ModuleType
 
-from problems.model import Problem
+from problems.binding import bind, figure, shape_of
+from problems.model import Binding, Input, Output, Problem
+from tests.collectives import BACKWARDS, COMMON, LOCAL, WITHOUT_RANK_1
 
 HONEST = ("reference", "float32_accumulation", "other_order")
 WRONG = (
     "zeros",
+    "unchanged",
     "local_only",
     "skip_a_rank",
-    "stale",
-    "only_rank0",
-    "float16",
+    "one_rank_wrong",
     "other_rank",
+    "stale",
+    "float16",
     "mutates_input",
 )
-"""``stale`` is right on its first call, ``float16`` shows in float32 runs, ``mutates_input`` returns what it should."""
+"""``stale`` is right on its first call, ``float16`` shows in float32 runs, ``mutates_input`` returns what it should,
+``unchanged`` returns arguments of the result's form and leaves what it should update."""
 NAMES = (*HONEST, *WRONG)
-
-_SAME = "every rank's result is the same"
-_MOVES = "the problem only moves data, nothing is summed"
-_INTEGERS = "the data are integers"
-_REASONS: Mapping[str, Mapping[int, str]] = {
-    "float32_accumulation": {**dict.fromkeys((2, 3, 5, 6, 8), _MOVES), 64: _INTEGERS},
-    "other_order": {
-        **dict.fromkeys((2, 3, 5, 6, 8), _MOVES),
-        64: _INTEGERS,
-    },
-    "float16": {64: _INTEGERS},
-    "other_rank": dict.fromkeys((1, 2, 3, 13, 73), _SAME),
-}
 
 _HELPERS = """
 _reference = solution
+_kept = {kept}
 
 
 def _each(change, result):
-    return tuple(change(item) for item in result) if isinstance(result, tuple) else change(result)
+    if isinstance(result, (tuple, list)) and not isinstance(result, torch.Size):
+        return tuple(_each(change, item) for item in result)
+    if isinstance(result, dict):
+        return {{key: _each(change, item) for key, item in result.items()}}
+    return change(result) if isinstance(result, torch.Tensor) else result
 
 
-class _Collectives:
-    def __getattr__(self, name):
-        return getattr(_real, name)
-"""
-
-_LOCAL = """
-class _LocalCollectives(_Collectives):
-    def all_reduce(self, tensor, op=None, group=None):
-        pass
-
-    def reduce(self, tensor, dst):
-        pass
-
-    def broadcast(self, tensor, src):
-        pass
-
-    def all_gather_into_tensor(self, out, tensor):
-        out.view(_real.get_world_size(), -1).copy_(tensor.reshape(1, -1))
-
-    def reduce_scatter_tensor(self, out, tensor):
-        out.copy_(tensor.reshape(_real.get_world_size(), -1)[_real.get_rank()].view_as(out))
-
-    def scatter(self, piece, pieces=None, src=0):
-        piece.copy_(pieces[src]) if pieces else piece.zero_()
-
-    def gather(self, tensor, pieces=None, dst=0):
-        for piece in pieces or []:
-            piece.copy_(tensor)
-
-    def all_to_all_single(self, out, tensor, received=None, sent=None, group=None):
-        out.copy_(tensor)
-
-    def batch_isend_irecv(self, both):
-        both[1].tensor.copy_(both[0].tensor)
-        return []
+def _leaves(value):
+    if isinstance(value, torch.Tensor):
+        return [value] if value.layout == torch.strided else [value._values()]
+    if isinstance(value, torch.nn.Module):
+        return [parameter.data for parameter in value.parameters()]
+    return [leaf for item in value for leaf in _leaves(item)] if isinstance(value, (tuple, list)) else []
 
 
-dist = _LocalCollectives()
-"""
-
-_WITHOUT_RANK_1 = """
-class _WithoutRank1(_Collectives):
-    def _sent(self, tensor):
-        return torch.zeros_like(tensor) if _real.get_rank() == 1 else tensor
-
-    def all_reduce(self, tensor, op=_real.ReduceOp.SUM, group=None):
-        if _real.get_rank() == 1:
-            tensor.fill_(0 if op == _real.ReduceOp.SUM else float("-inf"))
-        _real.all_reduce(tensor, op=op, group=group)
-
-    def reduce(self, tensor, dst):
-        _real.reduce(self._sent(tensor) if _real.get_rank() != dst else tensor, dst)
-
-    def broadcast(self, tensor, src):
-        _real.broadcast(tensor.clone() if _real.get_rank() == 1 else tensor, src)
-
-    def all_gather_into_tensor(self, out, tensor):
-        _real.all_gather_into_tensor(out, self._sent(tensor))
-
-    def reduce_scatter_tensor(self, out, tensor):
-        _real.reduce_scatter_tensor(out, self._sent(tensor))
-
-    def scatter(self, piece, pieces=None, src=0):
-        _real.scatter(piece, pieces, src=src)
-        piece.copy_(self._sent(piece))
-
-    def gather(self, tensor, pieces=None, dst=0):
-        _real.gather(self._sent(tensor), pieces, dst=dst)
-
-    def all_to_all_single(self, out, tensor):
-        _real.all_to_all_single(out, self._sent(tensor))
-
-
-dist = _WithoutRank1()
-"""
-
-_BACKWARDS = """
-class _Backwards(_Collectives):
-    def _all(self, tensor, group=None):
-        every = [torch.empty_like(tensor) for _ in range(_real.get_world_size(group))]
-        _real.all_gather(every, tensor.contiguous(), group=group)
-        return every[::-1]
-
-    def all_reduce(self, tensor, op=_real.ReduceOp.SUM, group=None):
-        if op != _real.ReduceOp.SUM:
-            _real.all_reduce(tensor, op=op, group=group)
-            return
-        first, *others = self._all(tensor, group)
-        for other in others:
-            first += other
-        tensor.copy_(first)
-
-    def reduce(self, tensor, dst):
-        self.all_reduce(tensor)
-
-    def reduce_scatter_tensor(self, out, tensor):
-        total = tensor.clone()
-        self.all_reduce(total)
-        out.copy_(total.reshape(_real.get_world_size(), -1)[_real.get_rank()].view_as(out))
-
-
-dist = _Backwards()
+def _nothing(result):
+    return torch.zeros_like(result)
 """
 
 _WIDER = """
+def _wide_dtype(dtype):
+    if dtype.is_complex:
+        return torch.complex128
+    return torch.float32 if dtype.itemsize < 4 else torch.float64
+
+
 def _widened(value):
-    if not isinstance(value, torch.Tensor) or not value.is_floating_point():
-        return value
-    return value.to(torch.float32 if value.itemsize < 4 else torch.float64)
+    if isinstance(value, torch.Tensor):
+        changes = (value.is_floating_point() or value.is_complex()) and value.layout == torch.strided
+        return value.to(_wide_dtype(value.dtype)) if changes else value.clone()
+    if isinstance(value, torch.nn.Module):
+        import copy
+
+        return copy.deepcopy(value).to(_wide_dtype(value.weight.dtype))
+    if isinstance(value, (tuple, list)) and not isinstance(value, torch.Size):
+        return type(value)(_widened(item) for item in value)
+    return value
 
 
-def _narrow_to(dtype):
-    return lambda item: item.to(dtype) if item.is_floating_point() else item
+def _narrowed(value, like):
+    return _each(lambda item: item.to(like) if item.dtype != like else item, value)
+
+
+def _write_back(arguments, widened):
+    for place in _updated:
+        for one, other in zip(_leaves(arguments[place]), _leaves(widened[place])):
+            one.copy_(other)
 """
 
 _RETURN = "return _reference({names})"
 _PARTS: Mapping[str, tuple[str, str]] = {
-    "float32_accumulation": (_WIDER, "return _each(_narrow_to({first}.dtype), _reference({widened}))"),
-    "other_order": (_BACKWARDS, _RETURN),
-    "zeros": ("", "return _each(torch.zeros_like, _reference({names}))"),
-    "local_only": (_LOCAL, _RETURN),
-    "skip_a_rank": (_WITHOUT_RANK_1, _RETURN),
+    "float32_accumulation": (
+        _WIDER,
+        """
+        wide = [_widened(item) for item in ({names},)]
+        result = _reference(*wide)
+        _write_back(({names},), wide)
+        {narrowed}
+        """,
+    ),
+    "other_order": (BACKWARDS, _RETURN),
+    "zeros": ("", "return _each(_nothing, _reference({names}))"),
+    "unchanged": (
+        "",
+        """
+        before = [leaf.clone() for item in ({names},) for leaf in _leaves(item)]
+        result = _reference({names})
+        for leaf, old in zip([leaf for item in ({names},) for leaf in _leaves(item)], before):
+            leaf.data.copy_(old)
+        used = []
+
+        def same_form(item):
+            for place, old in enumerate(before):
+                if place not in used and (old.shape, old.dtype) == (item.shape, item.dtype):
+                    used.append(place)
+                    return old
+            return item
+
+        return _each(same_form, result)
+        """,
+    ),
+    "local_only": (LOCAL, _RETURN),
+    "skip_a_rank": (WITHOUT_RANK_1, _RETURN),
     "stale": (
         "_results = []",
         """
@@ -176,19 +130,27 @@ _PARTS: Mapping[str, tuple[str, str]] = {
         return _each(torch.clone, _results[0] if len(_results) == 1 else _results.pop(0))
         """,
     ),
-    "only_rank0": (
+    "one_rank_wrong": (
         "",
         """
         result = _reference({names})
-        return result if _real.get_rank() == 0 else _each(torch.zeros_like, result)
+        return _each(_nothing, result) if _real.get_rank() == _real.get_world_size() - 1 else result
         """,
     ),
-    "float16": ("", "return _each(lambda item: item.half().to(item.dtype), _reference({names}))"),
+    "float16": (
+        "",
+        """
+        def rounded(item):
+            return item.half().to(item.dtype) if item.is_floating_point() and item.itemsize == 4 else item
+
+        return _each(rounded, _reference({names}))
+        """,
+    ),
     "other_rank": (
         "",
         """
         results = [None] * _real.get_world_size()
-        _real.all_gather_object(results, _reference({names}))
+        _real.all_gather_object(results, _each(torch.detach, _reference({names})))
         return results[(_real.get_rank() + 1) % len(results)]
         """,
     ),
@@ -196,87 +158,120 @@ _PARTS: Mapping[str, tuple[str, str]] = {
         "",
         """
         result = _each(torch.clone, _reference({names}))
-        {kept}.add_(1)
+        leaf = _leaves(({names},)[_kept])[0]
+        leaf.logical_not_() if leaf.dtype == torch.bool else leaf.data.add_(1)
         return result
         """,
     ),
 }
-_SPECIAL: Mapping[tuple[str, int], tuple[str, str]] = {
-    # The ring has no sum to reorder: all keys in one softmax instead.
-    ("other_order", 54): (
-        "",
-        """
-        world, rank = _real.get_world_size(group), _real.get_rank(group)
-        both = torch.stack((k, v)).contiguous()
-        every = [torch.empty_like(both) for _ in range(world)]
-        _real.all_gather(every, both, group=group)
-        keys, values = torch.cat(every, dim=2).transpose(2, 3).float()
-        scores = q.transpose(1, 2).float() @ keys.mT * (softmax_scale or q.shape[-1] ** -0.5)
-        here = torch.arange(q.shape[1]).unsqueeze(1) + rank * q.shape[1]
-        if causal:
-            scores = scores.masked_fill(torch.arange(keys.shape[2]) > here, float("-inf"))
-        return (scores.softmax(dim=-1) @ values).transpose(1, 2).to(q.dtype).contiguous()
-        """,
-    ),
-    # With the causal mask only later ranks see a rank's keys, so the first rank is the one to leave out.
-    ("skip_a_rank", 54): (
-        "",
-        """
-        if _real.get_rank(group) == 0:
-            k, v = torch.zeros_like(k), torch.zeros_like(v)
-        return _reference({names})
-        """,
-    ),
-    # Zeroed counts would break the exchange: rank 1 answers with node 0 instead.
-    ("skip_a_rank", 64): (
-        "",
-        """
-        if _real.get_rank(group) == 1:
-            local_adj_col = torch.zeros_like(local_adj_col)
-        return _reference({names})
-        """,
-    ),
-    # Only one rank holds the stack: each of its slices comes from the rank before.
-    ("other_rank", 6): (
-        "",
-        """
-        result = _reference({names})
-        return result.roll(1, 0) if _real.get_rank() == dst else result
-        """,
-    ),
-}
 
 
-def not_applicable(problem: Problem, name: str) -> str:
-    """Why a variant makes no sense for a problem; empty where it applies."""
-    return _REASONS.get(name, {}).get(problem.number, "")
+@cache
+def case_of(number: int) -> ModuleType:
+    """The module of a problem in ``tests.problems.cases``."""
+    return importlib.import_module(f"tests.problems.cases.p{number:03}")
 
 
-def variant_source(problem: Problem, name: str) -> str | None:
-    """The text of a candidate for a problem, or None where the variant does not apply."""
+def not_applicable(problem: Problem, name: str, world: int = 2) -> str:
+    """Why a variant makes no sense for a problem on so many ranks; empty where it applies."""
     if name not in NAMES:
         raise KeyError(name)
-    text = problem.reference_path.read_text(encoding="utf-8")
+    case = case_of(problem.number)
+    own: Mapping[str, str] = getattr(case, "INAPPLICABLE", {})
+    if name in own:
+        return own[name]
+    binding = bind(problem, "smoke", world, problem.dtypes[0])
+    return "" if name in getattr(case, "VARIANTS", {}) and name not in _SILENT else _reason(binding, name)
+
+
+_SILENT = ("local_only", "skip_a_rank")
+"""Variants that are right where no communication is needed, whoever wrote them."""
+
+
+def _reason(binding: Binding, name: str) -> str:
+    problem = binding.problem
+    if name in ("float32_accumulation", "other_order") and _moves_only(problem):
+        return "the problem only moves data or counts, nothing is rounded"
+    if name == "other_order" and not {"all_reduce", "reduce", "reduce_scatter_tensor"} & set(problem.collectives):
+        return "no collective of the reference sums"
+    if name in ("float16",) and not _float32_output(problem):
+        return "no output is a float32 in a float32 run"
+    if name in _SILENT and not any(needed(binding, rank) for rank in range(binding.world)):
+        return f"needs no communication on {binding.world} ranks"
+    if name == "unchanged" and not _has_twin(binding):
+        return "no argument has the form of a result"
+    if name == "mutates_input" and _kept(problem) is None:
+        return "every tensor argument may be written to"
+    return ""
+
+
+def needed(binding: Binding, rank: int) -> float:
+    """The bytes that a rank must send or receive."""
+    return figure(binding, binding.problem.figures.needed_bytes, rank)
+
+
+def _moves_only(problem: Problem) -> bool:
+    kinds = ("tensor", "tensors")
+    return all(
+        problem.rule(output) in ("exact", "set", "lookup") or "int" in output.dtype
+        for output in problem.outputs
+        if output.kind in kinds
+    )
+
+
+def _float32_output(problem: Problem) -> bool:
+    return any(o.dtype in ("dtype", "float32") and o.kind in ("tensor", "tensors") for o in problem.outputs)
+
+
+def _has_twin(binding: Binding) -> bool:
+    problem = binding.problem
+    if any(item.mutates == "must" for item in problem.inputs):
+        return True
+    forms = [_form(binding, item) for item in problem.inputs if item.kind == "tensor"]
+    return any(_form(binding, output) in forms for output in problem.outputs if output.kind == "tensor")
+
+
+def _form(binding: Binding, item: Input | Output) -> tuple[object, ...]:
+    return (shape_of(binding, item, 0), binding.dtype if item.dtype == "dtype" else item.dtype)
+
+
+def _kept(problem: Problem) -> int | None:
+    kinds = ("tensor", "tensors", "linear")
+    passed = [item for item in problem.inputs if not item.default]
+    return next((i for i, item in enumerate(passed) if item.kind in kinds and item.mutates == "none"), None)
+
+
+def variant_source(problem: Problem, name: str, world: int = 2) -> str | None:
+    """The text of a candidate for a problem, or None where the variant does not apply."""
+    text = problem.reference_source()
     if name == "reference":
         return text
-    if not_applicable(problem, name):
+    if not_applicable(problem, name, world):
         return None
-    preamble, body = _SPECIAL.get((name, problem.number)) or _PARTS[name]
+    own: Mapping[str, tuple[str, str]] = getattr(case_of(problem.number), "VARIANTS", {})
+    preamble, body = own.get(name) or _PARTS[name]
     arguments = next(node.args for node in ast.parse(text).body if _is_solution(node))
-    names = [argument.arg for argument in arguments.args]
-    tensors = [item for item in problem.inputs if item.kind == "tensor"]
-    filled = (
-        dedent(body)
-        .strip()
-        .format(
-            names=", ".join(names),
-            widened=", ".join(f"_widened({argument})" for argument in names),
-            first=tensors[0].name,
-            kept=next(item.name for item in tensors if item.mutates == "none"),
-        )
-    )
+    names = ", ".join(argument.arg for argument in arguments.args)
+    filled = dedent(body).strip().replace("{names}", names).replace("{narrowed}", _narrowing(problem))
     solution = f"def solution({ast.unparse(arguments)}):\n{indent(filled, '    ')}\n"
-    return "\n\n".join([text, "_real = dist", _HELPERS.strip(), preamble.strip(), solution])
+    updated = [i for i, item in enumerate(problem.inputs) if item.mutates != "none"]
+    helpers = _HELPERS.format(kept=_kept(problem)).strip() + f"\n_updated = {updated}\n"
+    return "\n\n".join([text, "_real = dist", COMMON.strip(), helpers, preamble.strip(), solution])
+
+
+def _narrowing(problem: Problem) -> str:
+    """Statements that return the result in the dtypes that the contract has."""
+    first = next((item for item in problem.inputs if item.dtype == "dtype" and item.kind in _FLOATING), None)
+    run = f"_leaves({first.name})[0].dtype" if first else "None"
+    wanted = [run if o.dtype == "dtype" else f"torch.{o.dtype}" for o in problem.outputs]
+    lines = [f"likes = [{', '.join(wanted)}]"]
+    if len(wanted) == 1:
+        return "; ".join([*lines, "return _narrowed(result, likes[0])"])
+    parts = "tuple(_narrowed(*pair) for pair in zip(result, likes))"
+    return "; ".join([*lines, f"return {parts}"])
+
+
+_FLOATING = ("tensor", "tensors", "linear")
 
 
 def _is_solution(node: ast.stmt) -> bool:

@@ -43,6 +43,7 @@ ACTIONS: tuple[Action, ...] = (
     Action("cancel_run", "Cancel", "f3", "everywhere", "Run", "Stop the running attempt.", footer=True),
     Action("open_editor", "Editor", "f4", "everywhere", "File", "Edit the file in your own editor.", footer=True),
     Action("compare", "Compare with the file", "", "everywhere", "File", "Show what differs between pane and file."),
+    Action("problems", "Problems", "ctrl+t", "everywhere", "File", "Find another problem and open it."),
     Action("reload", "Take the file from disk", "", "everywhere", "File", "Drop the pane's text, load the file."),
     Action(
         "zoom", "Zoom", "f5", "everywhere", "Screen", "Give the focused pane the whole screen, or back.", footer=True

@@ -17,35 +17,31 @@ import textual.screen
 from textual import events
 from textual.app import ComposeResult, SystemCommand
 from textual.binding import BindingType
-from textual.containers import Horizontal, Vertical
 from textual.screen import Screen
 from textual.timer import Timer
-from textual.widget import Widget
 from textual.widgets import Footer, Static, TextArea
 
 from themes import STYLES
 from themes.colours import OWN
-from widgets.editor_pane import EditorPane
-from widgets.frame import PaneStrip
-from widgets.messages import AttemptChosen, CopyRequested, JumpTo, RankChosen
+from widgets.messages import AttemptChosen, CopyRequested, JumpTo, ProblemChosen, RankChosen
 from widgets.plain import plain_lines
 from widgets.rowdiff import RowDiff
-from widgets.stages import StageLine
-from widgets.state import RunView, Speed, reduce
-from widgets.topline import TopLine
-from workbench import panes
+from widgets.state import Speed, reduce
 from workbench.actions import ACTIONS
 from workbench.app_actions import AppActions
-from workbench.bindings import WorkbenchEditor, app_bindings, palette_actions
+from workbench.bindings import app_bindings, palette_actions
 from workbench.config import Settings
 from workbench.controllers.crash import Surviving
-from workbench.controllers.layout import SMALLEST, LayoutControl, focus_inside
+from workbench.controllers.layout import SMALLEST, LayoutControl
 from workbench.controllers.memory import Look, remember, remembered
-from workbench.controllers.runs import RunControl, RunnerMaker
+from workbench.controllers.picking import Picking
+from workbench.controllers.runs import RunnerMaker
 from workbench.controllers.talk import Talk
-from workbench.controllers.work_file import AUTOSAVE_SECONDS, FileControl
+from workbench.controllers.work_file import AUTOSAVE_SECONDS
+from workbench.desk import Desk
 from workbench.errors import UsageError
 from workbench.events import Event, EventStream, Notice
+from workbench.resolve import Opener
 from workbench.target import Target
 
 TARGETS = {action.target.partition("(")[0] for action in ACTIONS} - {"redraw", "interrupt", "quit"}
@@ -64,77 +60,87 @@ class Workbench(AppActions, Surviving, RowDiff):
 
     def __init__(
         self,
-        target: Target,
+        target: Target | None,
         settings: Settings,
         text: str,
         stream: EventStream,
         maker: RunnerMaker | None,
         *,
+        opener: Opener | None = None,
         survive: bool = False,
     ) -> None:
         super().__init__(survive=survive)
-        self.target, self.settings, self.stream = target, settings, stream
-        self.view = RunView()
-        self.panes: dict[str, Widget] = {}
-        """Panes by name, as far as they have been made."""
-        self.editor_pane = EditorPane(target.path, text, blink=False, editor=WorkbenchEditor)
-        self._top, self._stages = TopLine(target), StageLine()
-        self._bottom = panes.bottom(target, self._made)
-        self.runs = RunControl(target, settings, stream, maker)
-        self.files = FileControl(target, self.editor_pane, self.runs, self.tell)
+        self.settings, self._maker = settings, maker
+        self.opener = opener or Opener(settings)
         self._look = remembered(settings)
         self.arrangement = LayoutControl(self, self._look.results, self._look.hidden)
         self.talk = Talk(self)
+        self.picking = Picking(self)
         self._flush_timer: Timer | None = None
         self._unsaved_timer: Timer | None = None
-        self._unsubscribe = stream.subscribe(self._on_event)
+        self._unsubscribe: Callable[[], None] = lambda: None
+        if target is not None:
+            self._take_desk(target, text, stream)
         for theme in OWN:
             self.register_theme(theme)
         self.theme = self._look.theme
         self.set_keymap(settings.ui.keys)
 
-    # -- screen
+    # -- the desk
+
+    def _take_desk(self, target: Target, text: str, stream: EventStream) -> None:
+        self._unsubscribe()
+        self.open_desk = desk = Desk(target, self.settings, text, stream, self._maker, self.tell)
+        desk.on_change = self._changed
+        self._unsubscribe = stream.subscribe(self._on_event)
+
+    async def change_desk(self, target: Target, text: str) -> None:
+        """End everything of the problem on screen, if there is one, and open another in its place."""
+        if self.open_desk is not None:
+            await self.open_desk.begun.wait()
+            await self.open_desk.close()
+        if self._unsaved_timer is not None:
+            self._unsaved_timer.stop()
+        base = self.screen_stack[0]
+        with self.batch_update():
+            self._take_desk(target, text, EventStream())
+            await base.query("#body").remove()
+            await base.mount(self.desk.body(), before="#tiny")
+            self._begin()
 
     def compose(self) -> ComposeResult:
         """The first screen: only what is seen at once."""
-        with Vertical(id="body"):
-            yield self._top
-            yield PaneStrip(id="strip")
-            with Horizontal(id="main"):
-                yield self._framed(panes.left(self.target, self._made))
-                yield self._framed(self.editor_pane)
-                yield panes.right(self.target, self._made)
-            yield self._stages
-            yield self._framed(self._bottom)
+        if self.open_desk is not None:
+            yield self.open_desk.body()
         yield Static(id="tiny")
         yield Footer(compact=True, show_command_palette=False)
-
-    def _framed(self, region: Widget) -> Widget:
-        return region.add_class("frame", "region")
-
-    def _made(self, name: str, pane: Widget) -> None:
-        self.panes[name] = pane
-        self._changed()
 
     def on_mount(self) -> None:
         """Start everything that may take time after the first paint."""
         self._flush_timer = self.set_interval(1 / frames(self.settings), self._show_all)
-        self.arrangement.resize(self.size)
-        focus_inside(self.query_one(f"#{self.arrangement.active}"))
         self._handle_signals()
         self.settled = True
+        if self.open_desk is None:
+            self.picking.show()
+        else:
+            self._begin()
         self.arrangement.on_change = self.keep_look
-        self.call_after_refresh(lambda: self.background(self._start(), "start"))
 
-    async def _start(self) -> None:
+    def _begin(self) -> None:
+        self.arrangement.begin(self.size)
+        self._changed()
+        self.call_after_refresh(lambda: self.background(self._start(self.desk), "start"))
+
+    async def _start(self, desk: Desk) -> None:
         gc.enable()
-        recovered = await self.files.recovered() if self.runs.live else None
-        if self.runs.live:
-            await self.files.run_first()
-            self.runs.on_history = lambda: self.background(self.show_history(), "history")
-            self.background(self.files.watch(self.settings, self.stream, self._disk_changed), "watch")
-            self.background(self.runs.start(), "runs")
-        if recovered is not None:
+        recovered = await desk.files.recovered() if desk.runs.live else None
+        if desk.runs.live:
+            await desk.files.run_first()
+            desk.runs.on_history = lambda: self.background(self.show_history(desk), "history")
+            self.background(desk.files.watch(self.settings, desk.stream, self._disk_changed), "watch")
+            self.background(desk.runs.start(), "runs")
+        desk.begun.set()
+        if recovered is not None and not self.picking.opening:
             await self.talk.offer_recovered(recovered)
 
     def background(self, job: Coroutine[Any, Any, Any], group: str) -> None:
@@ -150,7 +156,7 @@ class Workbench(AppActions, Surviving, RowDiff):
     # -- events
 
     def _on_event(self, event: Event) -> None:
-        self.view = reduce(self.view, event)
+        self.desk.view = reduce(self.desk.view, event)
         if isinstance(event, Notice):
             self.call_later(self.tell, event.text, event.severity)
         self._changed()
@@ -161,30 +167,26 @@ class Workbench(AppActions, Surviving, RowDiff):
 
     def _show_all(self) -> None:
         """Show the newest state, at most so many times a second."""
-        widgets: tuple[Any, ...] = (self._top, self._stages, self.editor_pane, *self.panes.values())
-        if self._flush_timer is not None and all(widget.is_mounted for widget in widgets):
+        desk = self.open_desk
+        if self._flush_timer is not None and (desk is None or desk.show()):
             self._flush_timer.pause()
-        for widget in widgets:
-            if widget.is_mounted and widget.is_attached and hasattr(widget, "show_view"):
-                widget.show_view(self.view)
-        panes.badges(self._bottom, self.view)
         self.arrangement.share_rows()
 
     def keep_look(self) -> None:
         """What was changed on screen is there again in the next sitting."""
         before, now = self._look, Look(self.theme, self.arrangement.results, self.arrangement.hidden)
-        if now != before and self.runs.live:
+        if now != before and self._maker is not None:
             self._look = now
             self.background(_quietly(asyncio.to_thread(remember, before, now)), "look")
 
-    async def show_history(self) -> None:
+    async def show_history(self, desk: Desk) -> None:
         """Read earlier attempts from the store and show them."""
-        pane: Any = self.panes.get("history")
+        pane: Any = desk.panes.get("history")
         if pane is not None:
-            pane.show_attempts(await self.runs.attempts(), self.runs.sitting)
-        best = await self.runs.record()
-        if best is not None and best.speedup is not None and best.sitting != self.runs.sitting:
-            self.view = replace(self.view, record=Speed(number=best.id, ratio=best.speedup))
+            pane.show_attempts(await desk.runs.attempts(), desk.runs.sitting)
+        best = await desk.runs.record()
+        if best is not None and best.speedup is not None and best.sitting != desk.runs.sitting:
+            desk.view = replace(desk.view, record=Speed(number=best.id, ratio=best.speedup))
             self._changed()
 
     def _disk_changed(self) -> None:
@@ -211,6 +213,10 @@ class Workbench(AppActions, Surviving, RowDiff):
         """A diagnostic was chosen: go to its line."""
         await self.arrangement.go("editor")
         self.editor_pane.editor.go_to(message.line, message.column)
+
+    def on_problem_chosen(self, message: ProblemChosen) -> None:
+        """A problem was chosen from the list: open it."""
+        self.background(self.picking.choose(message.stem), "picking")
 
     def on_attempt_chosen(self, message: AttemptChosen) -> None:
         """An earlier attempt was chosen."""
@@ -266,7 +272,8 @@ class Workbench(AppActions, Surviving, RowDiff):
 
     def before_crash(self) -> None:
         """Unsaved text is kept whatever happens."""
-        self.files.keep_unsaved_now()
+        if self.open_desk is not None:
+            self.open_desk.files.keep_unsaved_now()
 
     # -- the end
 
@@ -277,7 +284,7 @@ class Workbench(AppActions, Surviving, RowDiff):
 
     def _told_to_end(self, number: int) -> None:
         """The terminal closed, or somebody ended pkwb: no rank and no text may be left behind."""
-        self.files.keep_unsaved_now()
+        self.before_crash()
         last_resort = threading.Timer(_LAST_RESORT_SECONDS, os._exit, (128 + number,))
         last_resort.daemon = True
         last_resort.start()
@@ -299,8 +306,8 @@ class Workbench(AppActions, Surviving, RowDiff):
 
     async def shut_down(self) -> None:
         """Stop the watcher and end the ranks; safe to call twice."""
-        await self.files.close()
-        await self.runs.close()
+        if self.open_desk is not None:
+            await self.open_desk.close()
 
     async def on_unmount(self) -> None:
         """Nothing runs on after the screen is gone."""
@@ -328,17 +335,16 @@ def frames(settings: Settings) -> int:
     return settings.ui.fps or (20 if over_ssh() else 60)
 
 
-def run_app(target: Target, settings: Settings, demo_stream: EventStream | None = None) -> int:
-    """Open the workbench and return the exit code. With ``demo_stream`` nothing is judged: its events are shown."""
+def run_app(target: Target | None, settings: Settings, opener: Opener) -> int:
+    """Open the workbench and return the exit code; without a target it begins with the list of problems."""
     from workbench.actions import check_remaps
     from workbench.controllers.runs import make_engine
     from workbench.opening import all_binding_ids, first_text
 
     if settings.ui.keys:
         check_remaps(settings.ui.keys, all_binding_ids())
-    text = first_text(target.path)
-    stream = demo_stream if demo_stream is not None else EventStream()
-    app = Workbench(target, settings, text, stream, None if demo_stream else make_engine, survive=True)
+    text = first_text(target.path) if target is not None else ""
+    app = Workbench(target, settings, text, EventStream(), make_engine, opener=opener, survive=True)
     app.animation_level = "none"
     # Textual reads its frame rate from the environment, when it is imported; this is where it keeps it.
     vars(textual.screen)["UPDATE_PERIOD"] = 1 / frames(settings)

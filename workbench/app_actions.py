@@ -6,15 +6,20 @@ import time
 from collections.abc import Coroutine
 from typing import TYPE_CHECKING, Any
 
+from textual.widget import Widget
+
 from widgets.rowdiff import RowDiff
 from workbench.config import THEMES
 
 if TYPE_CHECKING:
     from widgets.editor_pane import EditorPane
     from workbench.controllers.layout import LayoutControl
+    from workbench.controllers.picking import Picking
     from workbench.controllers.runs import RunControl
     from workbench.controllers.talk import Talk
     from workbench.controllers.work_file import FileControl
+    from workbench.desk import Desk
+    from workbench.target import Target
 
 _TWICE_SECONDS = 3.0
 
@@ -22,12 +27,43 @@ _TWICE_SECONDS = 3.0
 class AppActions(RowDiff):
     """Mixin for the app: one short method for each action, none of which blocks."""
 
-    editor_pane: EditorPane
-    runs: RunControl
-    files: FileControl
     arrangement: LayoutControl
     talk: Talk
+    picking: Picking
+    open_desk: Desk | None = None
+    """The problem that is being worked on; None until the first one has been chosen."""
     _interrupted = 0.0
+
+    @property
+    def desk(self) -> Desk:
+        """The problem that is being worked on, where there must be one."""
+        assert self.open_desk is not None
+        return self.open_desk
+
+    @property
+    def target(self) -> Target:
+        """What is judged, and where."""
+        return self.desk.target
+
+    @property
+    def editor_pane(self) -> EditorPane:
+        """The pane with the working file."""
+        return self.desk.editor_pane
+
+    @property
+    def runs(self) -> RunControl:
+        """The runs of the problem on screen."""
+        return self.desk.runs
+
+    @property
+    def files(self) -> FileControl:
+        """Its working file."""
+        return self.desk.files
+
+    @property
+    def panes(self) -> dict[str, Widget]:
+        """Its panes by name, as far as they have been made."""
+        return self.desk.panes
 
     def background(self, job: Coroutine[Any, Any, Any], group: str) -> None:
         """Run a coroutine beside the screen."""
@@ -65,6 +101,10 @@ class AppActions(RowDiff):
     def action_reload(self) -> None:
         """Take the file from disk."""
         self.background(self.talk.reload(), "talk")
+
+    def action_problems(self) -> None:
+        """Show all problems, to open another one."""
+        self.picking.show()
 
     def action_zoom(self) -> None:
         """Give the active pane the whole screen, or take it back."""

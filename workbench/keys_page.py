@@ -20,6 +20,7 @@ _OWNERS = {
     "question": "Questions",
     "help": "Help",
     "go": "Go to",
+    "picker": "Problems",
 }
 
 

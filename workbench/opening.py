@@ -17,6 +17,7 @@ _KEYED_MODULES = (
     "widgets.screens.attempt",
     "widgets.screens.go",
     "widgets.screens.help",
+    "widgets.screens.picker",
     "widgets.screens.question",
 )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+from dataclasses import dataclass
 from pathlib import Path
 
 from problems.binding import bind, shape_of
@@ -36,10 +37,28 @@ def resolve_target(
     device = choose_device(settings.ranks.device, settings.ranks.world, settings.ranks.python)
     if device == "cpu" and settings.ranks.world > MOST_CPU_RANKS:
         raise UsageError(f"{settings.ranks.world} ranks are too many for CPU ranks: give --ranks 1 to {MOST_CPU_RANKS}")
-    binding = bind(problem, settings.run.size, settings.ranks.world, _dtype(problem, settings, any_dtype))
+    binding = resolve_binding(problem, settings, any_dtype)
     _check_memory(binding)
     path = Path(os.path.abspath(usual if file is None else file))
     return Target(problem=problem, binding=binding, backend=settings.run.backend, device=device, path=path)
+
+
+def resolve_binding(problem: Problem, settings: Settings, any_dtype: bool) -> Binding:
+    """A problem at the size, ranks and dtype of the settings; ``any_dtype`` as in :func:`resolve_target`."""
+    return bind(problem, settings.run.size, settings.ranks.world, _dtype(problem, settings, any_dtype))
+
+
+@dataclass(frozen=True)
+class Opener:
+    """How problems become targets in one sitting: the settings, the folder of the working files, freedom of dtype."""
+
+    settings: Settings
+    root: Path | None = None
+    any_dtype: bool = True
+
+    def target(self, name: str, file: Path | None = None) -> Target:
+        """As :func:`resolve_target`, which may block."""
+        return resolve_target(name, self.settings, file, self.root, self.any_dtype)
 
 
 def _check_memory(binding: Binding) -> None:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
+from sessions.model import Standing
 from sessions.store import Store
 from workbench.config import Settings
 
@@ -15,9 +15,10 @@ def open_store(settings: Settings, *, create: bool = True, thorough: bool = True
     return Store.open(path, settings.sessions.keep, create=create, thorough=thorough)
 
 
-def look_into_store(settings: Settings) -> Store:
-    """The session store for reading: nothing is created, and trouble is told on stderr."""
+def standings(settings: Settings) -> tuple[dict[str, Standing], str]:
+    """What is known of each problem, by stem, and why that could not be read, empty when all is well; blocking."""
     store = open_store(settings, create=False, thorough=False)
-    if store.problem_with:
-        print(f"pkwb: {store.problem_with}", file=sys.stderr)
-    return store
+    try:
+        return store.standings(), store.problem_with
+    finally:
+        store.close()

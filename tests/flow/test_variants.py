@@ -1,4 +1,4 @@
-"""The engine on every problem: honest variants are ok, wrong ones get their status, on two ranks at smoke size."""
+"""The engine on problems of every kind: honest variants are ok, wrong ones get their status, on two ranks."""
 
 from __future__ import annotations
 
@@ -6,16 +6,19 @@ from collections.abc import Iterable
 
 import pytest
 
-from problems.loader import catalogue, load_problem
+from problems.loader import find_problem
 from problems.model import Problem
 from tests.flow.sitting import Sitting
 from tests.variants import HONEST, WRONG, variant_source
 from workbench.events import Verdict
 
 TRIALS = 5
+KINDS = ("1", "3", "5", "6", "7", "8", "13", "42", "54", "64", "73", "9", "21", "30", "31", "63", "69", "79", "81")
+"""Plain collectives; training steps; point to point; data-dependent lengths; inputs made by code, lists of tensors,
+linear layers, arguments updated in place, bounds and labels within ties, shapes that the trial decides."""
 EXPECTED = {**dict.fromkeys(HONEST, "ok"), **dict.fromkeys(WRONG, "wrong"), "mutates_input": "contract"}
 each_problem = pytest.mark.parametrize(
-    "problem", [load_problem(entry.folder) for entry in catalogue()], ids=lambda problem: problem.stem
+    "problem", [find_problem(number, []) for number in KINDS], ids=lambda problem: problem.stem
 )
 
 
@@ -43,8 +46,9 @@ def test_every_variant_gets_its_status(problem: Problem) -> None:
             assert EXPECTED[name] in ranks, name
             assert verdict.reason, name
     assert found["stale"].trials_passed == 1
-    assert [rank.status for rank in found["only_rank0"].ranks] == ["ok", "wrong"]
-    assert "was changed" in found["mutates_input"].reason
+    assert [rank.status for rank in found["one_rank_wrong"].ranks] == ["ok", "wrong"]
+    if "mutates_input" in found:
+        assert "was changed" in found["mutates_input"].reason
 
 
 @each_problem

@@ -1,15 +1,16 @@
-"""The engine on every problem once more: timed calls are checked too, and other numbers of ranks are judged alike."""
+"""The engine on problems of every kind: timed calls are checked too, and other numbers of ranks are judged alike."""
 
 from __future__ import annotations
 
 import pytest
 
-from problems.loader import catalogue, find_problem, load_problem
+from problems.loader import find_problem
 from problems.model import Problem
 from tests.flow.sitting import Sitting
+from tests.flow.test_variants import KINDS
 from tests.variants import HONEST, variant_source
 
-PROBLEMS = [load_problem(entry.folder) for entry in catalogue()]
+PROBLEMS = [find_problem(number, []) for number in KINDS]
 
 
 def text_of(problem: Problem, name: str) -> str:

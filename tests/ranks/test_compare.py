@@ -38,12 +38,12 @@ def test_tolerance_is_rms_plus_relative_part() -> None:
     """Reference (3, 4, 0, 0) has rms 2.5: at 0.1 and 0.01 the elements may be off by 0.28, 0.29, 0.25 and 0.25."""
     want = f64(3, 4, 0, 0)
     allowed = f64(0.28, 0.29, 0.25, 0.25)
-    assert compare(want, want + 0.999 * allowed, CLOSE).passes
-    assert compare(want, want - 0.999 * allowed, CLOSE).passes
+    assert compare(want, want + 0.999 * allowed, [CLOSE]).passes
+    assert compare(want, want - 0.999 * allowed, [CLOSE]).passes
     for place in range(4):
         got = want.clone()
         got[place] += 1.001 * allowed[place]
-        found = compare(want, got, CLOSE)
+        found = compare(want, got, [CLOSE])
         assert found.first_bad == f"out[{place}]"
         assert found.ratio == pytest.approx(1.001)
         assert found.max_abs == pytest.approx(1.001 * float(allowed[place]))
@@ -51,7 +51,7 @@ def test_tolerance_is_rms_plus_relative_part() -> None:
 
 def test_errors_are_reported_by_hand_figures() -> None:
     """Absolute and relative error are the largest of any element; the values shown are those of the first bad one."""
-    found = compare(f64(1, 2, 4), f64(1, 3, 5), CLOSE)
+    found = compare(f64(1, 2, 4), f64(1, 3, 5), [CLOSE])
     assert (found.max_abs, found.max_rel) == (1.0, 0.5)
     assert (found.first_bad, found.expected, found.got) == ("out[1]", "2", "3")
     assert found.ratio == pytest.approx(1 / (0.1 * math.sqrt(7) + 0.02))
@@ -60,27 +60,27 @@ def test_errors_are_reported_by_hand_figures() -> None:
 def test_equal_values_have_no_error() -> None:
     """A result that is the reference's has zero errors, at zero tolerance too."""
     for value in (f64(0, -0.0, 1e-300), f64(), torch.zeros(0, 3), torch.tensor(7), torch.tensor(True)):
-        assert compare(value, value.clone(), STRICT) == Difference()
+        assert compare(value, value.clone(), [STRICT]) == Difference()
 
 
 def test_error_where_the_reference_is_zero_is_infinitely_large() -> None:
     """Relative to a reference of 0 any error is infinite, and still passes within the absolute part."""
-    found = compare(f64(0, 1), f64(1e-3, 1), CLOSE)
+    found = compare(f64(0, 1), f64(1e-3, 1), [CLOSE])
     assert found.passes
     assert found.max_rel == INF
 
 
 def test_zero_reference_allows_nothing() -> None:
     """An all-zero reference has rms 0, so any other value is wrong."""
-    found = compare(f64(0, 0), f64(0, 1e-300), CLOSE)
+    found = compare(f64(0, 0), f64(0, 1e-300), [CLOSE])
     assert (found.first_bad, found.ratio) == ("out[1]", INF)
 
 
 def test_rms_is_taken_over_finite_values_only() -> None:
     """An infinity in the reference does not make every other error tolerable."""
     want = f64(1, INF, 1, NAN)
-    assert compare(want, f64(1.1, INF, 1, NAN), CLOSE).passes
-    found = compare(want, f64(1.2, INF, 1, NAN), CLOSE)
+    assert compare(want, f64(1.1, INF, 1, NAN), [CLOSE]).passes
+    found = compare(want, f64(1.2, INF, 1, NAN), [CLOSE])
     assert found.first_bad == "out[0]"
     assert found.ratio == pytest.approx(0.2 / 0.11)
 
@@ -90,10 +90,10 @@ def test_low_precision_is_compared_in_float64(dtype: torch.dtype) -> None:
     """Differences of narrow dtypes are not lost to their own rounding."""
     want, got = torch.tensor([256.0, 0.0]).to(dtype), torch.tensor([256.0, 0.5]).to(dtype)
     rms = 256 / math.sqrt(2)
-    found = compare(want, got, Rule("close", rms=0.45 / rms, rel=0.0))
+    found = compare(want, got, [Rule("close", rms=0.45 / rms, rel=0.0)])
     assert found.first_bad == "out[1]"
     assert found.ratio == pytest.approx(0.5 / 0.45)
-    assert compare(want, got, Rule("close", rms=0.55 / rms, rel=0.0)).passes
+    assert compare(want, got, [Rule("close", rms=0.55 / rms, rel=0.0)]).passes
 
 
 @pytest.mark.parametrize(
@@ -117,7 +117,7 @@ def test_non_finite_values_must_be_the_references_own(
     want: tuple[float, ...], got: tuple[float, ...], bad: str, rule: Rule
 ) -> None:
     """NaN and infinities pass in the reference's places only, with the reference's sign."""
-    found = compare(f64(*want), f64(*got), rule)
+    found = compare(f64(*want), f64(*got), [rule])
     assert found.first_bad == bad
     assert (found.max_abs, found.ratio) == ((INF, INF) if bad else (0, 0))
 
@@ -137,27 +137,27 @@ def test_non_finite_values_must_be_the_references_own(
 )
 def test_integers_are_exact(want: torch.Tensor, got: torch.Tensor) -> None:
     """One integer or bool that differs is wrong, however loose the tolerance and however large the numbers."""
-    found = compare(want, got, CLOSE)
+    found = compare(want, got, [CLOSE])
     assert (found.first_bad, found.ratio) == ("out[2]", INF)
     assert found.max_abs >= 0
-    assert compare(want, want.clone(), CLOSE) == Difference()
+    assert compare(want, want.clone(), [CLOSE]) == Difference()
 
 
 def test_exact_floats_must_be_equal() -> None:
     """Where a problem only moves data, the smallest change of one element is wrong."""
     want = torch.tensor([1.0, 2.0, 3.0])
-    found = compare(want, torch.nextafter(want, torch.tensor(9.0)).where(want == 2, want), EXACT)
+    found = compare(want, torch.nextafter(want, torch.tensor(9.0)).where(want == 2, want), [EXACT])
     assert found.first_bad == "out[1]"
-    assert compare(f64(0.0), f64(-0.0), EXACT).passes
+    assert compare(f64(0.0), f64(-0.0), [EXACT]).passes
 
 
 def test_sets_ignore_order_and_count_copies() -> None:
     """Under the set rule the order is free, but every value must come as often as in the reference."""
-    assert compare(f64(3, 1, 2, 2), f64(2, 3, 2, 1), SET) == Difference()
-    assert compare(torch.tensor([[5, 1], [3, 1]]), torch.tensor([[1, 1], [5, 3]]), SET) == Difference()
-    found = compare(torch.tensor([5, 1, 1]), torch.tensor([5, 5, 1]), SET)
+    assert compare(f64(3, 1, 2, 2), f64(2, 3, 2, 1), [SET]) == Difference()
+    assert compare(torch.tensor([[5, 1], [3, 1]]), torch.tensor([[1, 1], [5, 3]]), [SET]) == Difference()
+    found = compare(torch.tensor([5, 1, 1]), torch.tensor([5, 5, 1]), [SET])
     assert (found.expected, found.got) == ("1", "5")
-    assert not compare(f64(3, 1, 2, 2), f64(3, 3, 1, 2), SET).passes
+    assert not compare(f64(3, 1, 2, 2), f64(3, 3, 1, 2), [SET]).passes
 
 
 def test_first_bad_index_is_the_first_in_memory_order() -> None:
@@ -165,8 +165,8 @@ def test_first_bad_index_is_the_first_in_memory_order() -> None:
     want = torch.zeros(2, 3, 4, dtype=torch.float64) + 1
     got = want.clone()
     got[1, 2, 3] = got[0, 2, 1] = 7
-    assert compare(want, got, CLOSE).first_bad == "out[0, 2, 1]"
-    assert compare(f64(1).reshape(()), f64(9).reshape(()), CLOSE).first_bad == "out"
+    assert compare(want, got, [CLOSE]).first_bad == "out[0, 2, 1]"
+    assert compare(f64(1).reshape(()), f64(9).reshape(()), [CLOSE]).first_bad == "out"
 
 
 def test_views_are_compared_by_value() -> None:
@@ -174,30 +174,30 @@ def test_views_are_compared_by_value() -> None:
     want = torch.ones(3, 2, dtype=torch.float64)
     got = torch.ones(2, 3, dtype=torch.float64).T
     got[2, 0] = 5
-    assert compare(want, got, CLOSE).first_bad == "out[2, 0]"
+    assert compare(want, got, [CLOSE]).first_bad == "out[2, 0]"
 
 
 def test_complex_numbers_are_compared_by_part() -> None:
     """A wrong imaginary part is found, at the index of its number."""
     want = torch.tensor([1 + 1j, 2 + 2j, 3 + 3j])
-    assert compare(want, want.clone(), CLOSE) == Difference()
-    found = compare(want, torch.tensor([1 + 1j, 2 + 2j, 3 + 9j]), CLOSE)
+    assert compare(want, want.clone(), [CLOSE]) == Difference()
+    found = compare(want, torch.tensor([1 + 1j, 2 + 2j, 3 + 9j]), [CLOSE])
     assert (found.first_bad, found.max_abs, found.max_rel) == ("out[2]", 6.0, 2.0)
     assert found.got == "3+9j"
-    assert compare(want, want.conj().resolve_conj().conj(), CLOSE).passes
+    assert compare(want, want.conj().resolve_conj().conj(), [CLOSE]).passes
 
 
 def test_sequences_name_the_part() -> None:
     """In a result of several tensors, the label says which; a result of one needs no number."""
     good, bad = f64(1, 1), f64(1, 9)
-    assert compare((good, good), (good, bad), CLOSE).first_bad == "out[1][1]"
-    assert compare((good,), (bad,), CLOSE).first_bad == "out[1]"
-    assert compare({"a": good, "b": (good, good)}, {"a": good, "b": (good, bad)}, CLOSE).first_bad == "out[1][1][1]"
+    assert compare((good, good), (good, bad), [CLOSE]).first_bad == "out[1][1]"
+    assert compare((good,), (bad,), [CLOSE]).first_bad == "out[1]"
+    assert compare({"a": good, "b": (good, good)}, {"a": good, "b": (good, bad)}, [CLOSE]).first_bad == "out[1][1][1]"
 
 
 def test_differences_of_parts_add_up() -> None:
     """Errors are the largest of all parts, the first bad element stays the first."""
-    found = compare((f64(1, 1), f64(10), f64(1)), (f64(1, 3), f64(70), f64(1)), CLOSE)
+    found = compare((f64(1, 1), f64(10), f64(1)), (f64(1, 3), f64(70), f64(1)), [CLOSE])
     assert (found.first_bad, found.max_abs, found.max_rel) == ("out[0][1]", 60.0, 6.0)
 
 
@@ -216,7 +216,7 @@ def test_differences_of_parts_add_up() -> None:
 )
 def test_plain_values_are_compared_too(want: Any, got: Any, passes: bool) -> None:
     """Floats have the tolerance, all other plain values must be equal."""
-    found = compare((want,), (got,), CLOSE)
+    found = compare((want,), (got,), [CLOSE])
     assert found.passes == passes
     assert bool(found.first_bad) != passes
 
@@ -276,5 +276,70 @@ def test_comparison_follows_its_formula(pairs: list[tuple[float, float]]) -> Non
         return error <= allowed
 
     bad = next((place for place, pair in enumerate(pairs) if not passes(*pair)), None)
-    found = compare(f64(*(want for want, _ in pairs)), f64(*(got for _, got in pairs)), CLOSE)
+    found = compare(f64(*(want for want, _ in pairs)), f64(*(got for _, got in pairs)), [CLOSE])
     assert found.first_bad == ("" if bad is None else f"out[{bad}]")
+
+
+def test_each_part_has_its_own_rule() -> None:
+    """With a rule for each part of the result, each is judged by its own."""
+    want, got = (f64(1, 1), f64(1, 1)), (f64(1, 1.05), f64(1, 1.05))
+    assert compare(want, got, [CLOSE, CLOSE]).passes
+    assert compare(want, got, [CLOSE, EXACT]).first_bad == "out[1][1]"
+    assert compare({"a": want[0], "b": want[1]}, {"a": got[0], "b": got[1]}, [EXACT, CLOSE]).first_bad == "out[0][1]"
+
+
+def test_a_share_of_the_elements_may_miss() -> None:
+    """As many elements as the share allows may be off, however far; the next one is wrong, and so is any non-finite."""
+    rule = Rule("close", rms=0.0, rel=0.01, share=0.1)
+    want = torch.ones(20, dtype=torch.float64)
+    got = want.clone()
+    got[3], got[7] = 50.0, -8.0
+    found = compare(want, got, [rule])
+    assert found.passes
+    assert found.ratio == 0
+    assert found.max_abs == 49
+    got[9] = 1.02
+    assert not compare(want, got, [rule]).passes
+    assert compare(want, got, [rule]).ratio == pytest.approx(2.0)
+    got = want.clone()
+    got[3] = math.nan
+    assert not compare(want, got, [rule]).passes
+
+
+def test_between_bounds() -> None:
+    """Everything between the bounds is right; beyond them the tolerance begins."""
+    rule, bounds = Rule("between", rms=0.0, rel=0.1), [(f64(1, 1), f64(3, 1))]
+    for value, passes in ((1, True), (3, True), (3.29, True), (3.4, False), (0.89, False)):
+        assert compare(f64(2, 1), f64(value, 1), [rule], bounds).passes == passes, value
+    whole = torch.tensor
+    ranks = [(whole([1, 4]), whole([3, 4]))]
+    assert compare(whole([1, 4]), whole([3, 4]), [rule], ranks).passes
+    assert compare(whole([1, 4]), whole([3, 5]), [rule], ranks).first_bad == "out[1]"
+
+
+def test_bounds_never_exclude_the_reference() -> None:
+    """The reference's own value is right, wherever the bounds lie."""
+    rule = Rule("between", rms=0.0, rel=0.0)
+    assert compare(f64(5), f64(5), [rule], [(f64(1), f64(3))]).passes
+    assert not compare(f64(2), f64(NAN), [rule], [(f64(1), f64(3))]).passes
+
+
+@pytest.mark.parametrize(
+    ("labels", "passes"),
+    [
+        ([7, 8, 9], True),
+        ([7, 9, 8], True),
+        ([7, 8, 5], True),
+        ([8, 7, 9], False),
+        ([7, 8, 8], False),
+        ([7, 8, 4], False),
+        ([7, 8, -1], False),
+    ],
+)
+def test_labels_of_equal_values_may_change_places(labels: list[int], passes: bool) -> None:
+    """A label that a pair holds with the place's value is right, once for each pair; one of another value is not."""
+    rules = [Rule("close", rms=0.0, rel=0.01), Rule("lookup", rms=0.0, rel=0.01)]
+    values = f64(3, 2, 2).reshape(1, 3)
+    pairs = (f64(3, 2, 2, 2, 1).reshape(1, 5), torch.tensor([[7, 8, 9, 5, 4]]))
+    found = compare((values, torch.tensor([[7, 8, 9]])), (values, torch.tensor([labels])), rules, [None, pairs])
+    assert found.passes == passes

@@ -15,6 +15,8 @@ torch = pytest.importorskip("torch", reason="torch is not installed for this Pyt
 
 from workbench.ranks.arguments import Arguments
 from workbench.ranks.draws import InputSource
+from workbench.ranks.groups import GroupOf
+from workbench.ranks.tree import leaves, plain
 
 SEED, OTHER_SEED = "0123456789abcdef" * 2, "f" * 32
 PLAIN: dict[str, Any] = {
@@ -23,7 +25,8 @@ PLAIN: dict[str, Any] = {
     "low": "0",
     "high": "",
     "scale": "1",
-    "shared": False,
+    "same": "rank",
+    "when": "1",
     "only_rank": None,
     "value": None,
 }
@@ -35,13 +38,16 @@ def draw(**changes: Any) -> dict[str, Any]:
 
 def argument(judged: dict[str, Any] | None = None, **changes: Any) -> dict[str, Any]:
     """One argument of a job: by default a normal float32 tensor of 1000 elements."""
+    published = changes.pop("draw", draw())
+    used = judged or published
     return {
         "name": "x",
         "kind": "tensor",
         "shape": [10, 100],
         "dtype": "float32",
-        "draw": draw(),
-        "judged": judged,
+        "draw": published,
+        "judged": used,
+        "refresh": used,
         "canary": 0.1,
         "mutates": "none",
         "scaled": False,
@@ -50,9 +56,10 @@ def argument(judged: dict[str, Any] | None = None, **changes: Any) -> dict[str, 
     }
 
 
-def source(*arguments: dict[str, Any], rank: int = 0, seed: str = SEED) -> InputSource:
+def source(*arguments: dict[str, Any], rank: int = 0, seed: str = SEED, code: str = "") -> InputSource:
     symbols = {"P": 4, "M": 10, "N": 100, "itemsize": 4}
-    return InputSource({"inputs": list(arguments), "symbols": symbols}, seed, rank)
+    job = {"inputs": [{**spec, "name": f"x{i}"} for i, spec in enumerate(arguments)], "symbols": symbols}
+    return InputSource({**job, "problem": "x", "world": 4, "dtype": "float32", "inputs_code": code}, seed, rank)
 
 
 def one(
@@ -92,8 +99,8 @@ def test_arguments_of_one_call_differ() -> None:
 @pytest.mark.parametrize("kind", ["normal", "uniform", "randint"])
 def test_shared_values_are_the_same_on_all_ranks(kind: str) -> None:
     """A shared input is one tensor for all ranks, before timed calls too; an input of its own differs."""
-    for shared in (True, False):
-        spec = argument(draw(kind=kind, high="1000", shared=shared))
+    for shared, same in ((True, "0"), (False, "rank")):
+        spec = argument(draw(kind=kind, high="1000", same=same))
         values = [one(spec, rank=rank) for rank in range(3)]
         deltas = [source(spec, rank=rank).deltas(1, 5)[0] for rank in range(3)]
         for other in (1, 2):
@@ -136,7 +143,7 @@ def test_published_values_are_used_for_stock_trials_only() -> None:
     spec = argument(draw(kind="zeros"), draw=draw(kind="formula", formula="rank + 1"))
     assert torch.equal(one(spec, rank=2, stock=True), torch.full((10, 100), 3.0))
     assert torch.equal(one(spec, rank=2), torch.zeros(10, 100))
-    assert torch.equal(one({**spec, "judged": None}, rank=2), torch.full((10, 100), 3.0))
+    assert torch.equal(one(argument(draw=spec["draw"]), rank=2), torch.full((10, 100), 3.0))
 
 
 def test_only_rank_leaves_zeros_elsewhere() -> None:
@@ -255,7 +262,7 @@ def test_arguments_take_the_changes_and_nothing_else() -> None:
     spec = argument()
     inputs = source(spec)
     (base,) = inputs.draw(1, 0, False, 1.0)
-    given = Arguments([base], [], torch.device("cpu"))
+    given = Arguments([("plain", base)], [], torch.device("cpu"))
     (delta,) = inputs.deltas(1, 1)
     given.refresh([delta])
     expected = base.reshape(-1).clone()
@@ -268,7 +275,7 @@ def test_mutable_arguments_are_restored_before_every_call() -> None:
     """What a call did to an argument that it may overwrite is undone, and changes between calls stay."""
     inputs = source(argument(mutates="may"))
     (base,) = inputs.draw(1, 0, False, 1.0)
-    given = Arguments([base], [0], torch.device("cpu"))
+    given = Arguments([("plain", base)], [0], torch.device("cpu"))
     expected = base.reshape(-1).clone()
     for call in range(3):
         (delta,) = inputs.deltas(1, call)
@@ -280,11 +287,80 @@ def test_mutable_arguments_are_restored_before_every_call() -> None:
 
 def test_results_in_an_arguments_memory_are_found() -> None:
     """A result that is a view of an argument is named; a copy, and tensors without elements, are not."""
-    given = Arguments([torch.ones(4), 3, torch.ones(2, 2), torch.ones(0)], [], torch.device("cpu"))
+    values = (torch.ones(4), 3, torch.ones(2, 2), torch.ones(0))
+    given = Arguments([("plain", value) for value in values], [], torch.device("cpu"))
     first, _, second, empty = given.values
     assert given.overlaps(second[1:]) == [2]
     assert given.overlaps((torch.ones(4), {"a": [first.view(2, 2).T]})) == [0]
     assert given.overlaps((first.clone(), torch.ones(0), empty, None, 3)) == []
+
+
+def test_lists_of_tensors_change_and_come_back_as_a_whole() -> None:
+    """Changes are counted over all tensors of a list, and an entry that a call replaced is put back."""
+    inputs = source(argument(kind="tensors", shape=[3, 4], mutates="must", canary=1.0))
+    (base,) = inputs.draw(1, 0, False, 1.0)
+    given = Arguments([plain(base)], [0], torch.device("cpu"))
+    (delta,) = inputs.deltas(1, 0)
+    for _call in range(2):
+        given.refresh([delta])
+        (values,) = given.values
+        assert isinstance(values, list)
+        assert torch.equal(torch.cat(values), delta.values)
+        values[0].zero_()
+        values[2] = torch.ones(4)
+        assert [leaf.tolist() for leaf in given.after()[0]][0::2] == [[0] * 4, [1] * 4]
+
+
+def test_linear_layers_arrive_as_layers() -> None:
+    """A linear layer has weight and bias of the declared form, and changes reach both."""
+    inputs = source(argument(kind="linear", shape=[5, 3], canary=1.0))
+    (base,) = inputs.draw(1, 0, False, 1.0)
+    given = Arguments([plain(base)], [], torch.device("cpu"))
+    layer = given.values[0]
+    assert isinstance(layer, torch.nn.Linear)
+    assert (tuple(layer.weight.shape), tuple(layer.bias.shape)) == ((5, 3), (5,))
+    assert torch.equal(layer.weight, base.weight)
+    (delta,) = inputs.deltas(1, 0)
+    given.refresh([delta])
+    assert torch.equal(torch.cat([layer.weight.flatten(), layer.bias]), delta.values)
+
+
+def test_uniform_values_stay_between_their_bounds() -> None:
+    """A uniform draw with bounds fills the range between them."""
+    values = one(argument(draw(kind="uniform", low="-1 / P", high="3 / P"), shape=[1000]))
+    assert -0.25 <= float(values.min()) < -0.2
+    assert 0.7 < float(values.max()) < 0.75
+
+
+@pytest.mark.parametrize(("rank", "members"), [(0, (0, 1)), (3, (2, 3))])
+def test_groups_are_told_by_their_members(rank: int, members: tuple[int, ...]) -> None:
+    """A group holds the ranks for which the formula has the same value; where `when` is 0 there is none."""
+    spec = argument(draw(kind="group", formula="rank // 2"), kind="group", shape=[])
+    assert one(spec, rank=rank) == GroupOf(members)
+    assert one(argument(draw(kind="group", formula="0", when="P - 4"), kind="group", shape=[])) is None
+
+
+CODE = """
+def inputs(case):
+    both = case.normal("a", 3, same=0), case.normal("a", 3)
+    return {"x1": both[case.stock] + case.trial, "x2": case.drawn["x0"] * case.size.M}
+"""
+
+
+def test_code_makes_arguments_from_secret_numbers() -> None:
+    """An inputs.py sees the declared arguments, the symbols and the trial, and draws what ranks share or not."""
+    specs = [argument(), argument(draw(kind="code")), argument(draw(kind="code"))]
+
+    def drawn(rank: int, stock: bool = False, trial: int = 0, seed: str = SEED) -> list[Any]:
+        return source(*specs, rank=rank, seed=seed, code=CODE).draw(1, trial, stock, 1.0)
+
+    first, other = drawn(0), drawn(1)
+    assert torch.equal(first[1], other[1])
+    assert torch.equal(first[2], first[0] * 10)
+    assert torch.equal(drawn(0, trial=2)[1], first[1] + 2)
+    assert not torch.equal(drawn(0, stock=True)[1], drawn(1, stock=True)[1])
+    assert not torch.equal(drawn(0, seed=OTHER_SEED)[1], first[1])
+    assert [delta.argument for delta in source(*specs, code=CODE).deltas(1, 0)] == [0]
 
 
 PROBLEMS = [load_problem(entry.folder) for entry in catalogue()]
@@ -309,18 +385,25 @@ def test_jobs_of_all_problems_draw_what_they_declare(problem: Any, world: int) -
 
 
 def check_value(spec: dict[str, Any], value: Any) -> None:
-    if spec["kind"] != "tensor":
-        assert not isinstance(value, torch.Tensor)
-        return
-    assert list(value.shape) == spec["shape"]
-    assert value.dtype == getattr(torch, spec["dtype"])
-    assert value.is_contiguous()
-    assert bool(value.isfinite().all())
+    tensors = leaves(value)
+    assert bool(tensors) == (spec["kind"] in ("tensor", "tensors", "linear", "sparse"))
+    for tensor in tensors:
+        assert tensor.is_contiguous() or spec["draw"]["kind"] == "code"
+        assert bool(tensor.isfinite().all())
+        assert tensor.dtype == getattr(torch, spec["dtype"]) or spec["kind"] == "sparse"
+    # Only code makes shapes that the trial decides.
+    if spec["kind"] == "tensor" and spec["judged"]["kind"] != "code":
+        assert list(value.shape) == spec["shape"]
+    if spec["kind"] == "tensors":
+        assert [spec["shape"][1:]] * spec["shape"][0] == [list(tensor.shape) for tensor in value]
+    if spec["kind"] == "linear":
+        assert [list(tensor.shape) for tensor in tensors] == [spec["shape"], spec["shape"][:1]]
 
 
 def check_delta(spec: dict[str, Any], indices: torch.Tensor, values: torch.Tensor) -> None:
     assert indices.dtype == torch.int64
-    assert int(indices.max()) < math.prod(spec["shape"])
+    bias = spec["shape"][0] if spec["kind"] == "linear" else 0
+    assert int(indices.max()) < math.prod(spec["shape"]) + bias
     assert values.dtype == getattr(torch, spec["dtype"])
 
 

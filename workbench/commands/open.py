@@ -1,4 +1,4 @@
-"""``pkwb open``: the workbench itself, on a problem or on the one opened last."""
+"""``pkwb open``: the workbench itself, on a problem or with the list of all."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ import os
 import sys
 from pathlib import Path
 
+from problems.loader import catalogue
 from workbench.commands.arguments import TARGET_KEYS, add_flags, add_problem, flag_values
-from workbench.config import Settings
 from workbench.errors import UsageError
-from workbench.resolve import ensure_working_file, resolve_target
+from workbench.resolve import Opener, ensure_working_file
 from workbench.settings import load_settings
-from workbench.stores import look_into_store
+from workbench.target import Target
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -27,24 +27,24 @@ def run(arguments: argparse.Namespace) -> int:
     """Open the workbench; returns when the user quits."""
     flags = flag_values(arguments)
     settings = load_settings(flags)
-    problem = arguments.problem or _last_problem(settings)
-    target = resolve_target(problem, settings, arguments.file, arguments.root, "run.dtype" not in flags)
-    _require_terminal(problem)
-    ensure_working_file(target)
+    opener = Opener(settings, arguments.root, "run.dtype" not in flags)
+    target = _target(opener, arguments)
+    _require_terminal(arguments.problem or "PROBLEM")
+    if target is not None:
+        ensure_working_file(target)
     from workbench.app import run_app
 
-    return run_app(target, settings)
+    return run_app(target, settings, opener)
 
 
-def _last_problem(settings: Settings) -> str:
-    store = look_into_store(settings)
-    try:
-        problem = store.last_opened()
-    finally:
-        store.close()
-    if problem is None:
-        raise UsageError("name a problem, for example `pkwb open 1`: `pkwb list` shows all")
-    return problem
+def _target(opener: Opener, arguments: argparse.Namespace) -> Target | None:
+    """What is opened at once; None where the user is to choose from the list of problems."""
+    if arguments.problem:
+        return opener.target(arguments.problem, arguments.file)
+    if arguments.file is not None:
+        raise UsageError("name the problem that --file belongs to, for example `pkwb open 1 --file kernel.py`")
+    catalogue(opener.settings.problems.paths)
+    return None
 
 
 def _require_terminal(problem: str) -> None:

@@ -5,18 +5,38 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import json
+import re
 import textwrap
+from collections.abc import Iterator
 from typing import Any
 
-from problems.binding import figure, shape_of
+from problems.binding import dtype_of, figure, shape_of
+from problems.loader import find_problem
 from problems.model import Binding, Input, Output
+from problems.wording import (
+    EFFECTS,
+    argument,
+    by_rank,
+    communicates_from,
+    compared,
+    comparisons,
+    figure_by_rank,
+    largest,
+    result,
+    signature,
+    worlds,
+)
 from workbench.commands.arguments import add_flags, add_json, add_problem, flag_values
-from workbench.resolve import resolve_target
+from workbench.resolve import resolve_binding
 from workbench.settings import load_settings
-from workbench.tables import table
 
 FIGURES = ("needed_bytes", "reference_bytes", "hbm_bytes", "flops")
 _WIDTH = 100
+_UNBROKEN: dict[str, Any] = {"break_long_words": False, "break_on_hyphens": False}
+_TEXTS = {"statement": "", "algorithm": "How the reference does it", "notes": "Notes"}
+"""Texts of a problem and their headings."""
+_Section = tuple[str, list[tuple[str, str]]]
+"""A heading, and labels with their text."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -29,116 +49,164 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Print the problem."""
     flags = flag_values(arguments)
-    target = resolve_target(arguments.problem, load_settings(flags), any_dtype="run.dtype" not in flags)
+    settings = load_settings(flags)
+    problem = find_problem(arguments.problem, settings.problems.paths)
+    binding = resolve_binding(problem, settings, "run.dtype" not in flags)
     if arguments.json:
-        print(json.dumps(_document(target.binding), indent=1))
+        print(json.dumps(_document(binding), indent=1))
     else:
-        print("\n".join(_page(target.binding)))
+        print("\n".join(_page(binding)))
     return 0
 
 
-def _page(binding: Binding) -> list[str]:
+def _page(binding: Binding) -> Iterator[str]:
     problem = binding.problem
-    texts = [problem.statement, problem.algorithm, problem.notes]
+    yield f"{problem.number} {problem.title}   [{problem.group}; {', '.join(problem.parallelism)}]"
+    for name, heading in _TEXTS.items():
+        text = getattr(problem, name)
+        yield from ["", *filter(None, [heading]), *_wrapped(text)] if text else []
+    yield ""
+    yield from textwrap.wrap(signature(problem), _WIDTH, subsequent_indent=" " * len("solution("), **_UNBROKEN)
+    for heading, lines in _sections(binding):
+        yield from ["", heading, *_listed(lines)] if lines else []
+
+
+def _wrapped(text: str) -> Iterator[str]:
+    """Lines as they are written, each wrapped; a numbered or indented line goes on under its text."""
+    for line in text.splitlines():
+        lead = re.match(r"\s*(\d+\.|[-*])?\s*", line)
+        indent = " " * len(lead.group()) if lead else ""
+        yield from textwrap.wrap(line, _WIDTH, subsequent_indent=indent, **_UNBROKEN) or [""]
+
+
+def _listed(lines: list[tuple[str, str]]) -> Iterator[str]:
+    width = max(len(label) for label, _ in lines)
+    for label, text in lines:
+        first, *rest = textwrap.wrap(text, _WIDTH - width - 4, **_UNBROKEN) or [""]
+        yield f"  {label:<{width}}  {first}".rstrip()
+        yield from (f"  {'':<{width}}  {line}" for line in rest)
+
+
+def _sections(binding: Binding) -> list[_Section]:
+    problem = binding.problem
     return [
-        f"{problem.number} {problem.title}   [{problem.group}; {', '.join(problem.parallelism)}]",
-        "",
-        *(line for text in texts if text.strip() for line in [*_wrapped(text), ""]),
-        f"solution({', '.join(_argument(item) for item in problem.inputs)})",
-        "",
-        *_shapes(binding),
-        "",
-        *_facts(binding),
+        (f"Arguments at {binding.size}, {binding.world} ranks, {binding.dtype}", _arguments(binding)),
+        ("Result", [(item.name, result(binding, item)) for item in problem.outputs]),
+        ("Compared on every rank", [(f"{names}:", rule) for names, rule in comparisons(binding)]),
+        ("Ranks", _ranks(binding)),
+        ("Figures a rank", [(name.replace("_", " "), _figure(binding, name)) for name in FIGURES]),
+        ("Collectives of the reference", _collectives(binding)),
+        ("Symbols", _symbols(binding)),
+        ("Sizes", [(name, ", ".join(f"{key} = {one}" for key, one in size.items())) for name, size in _sizes(binding)]),
     ]
 
 
-def _wrapped(text: str) -> list[str]:
-    paragraphs = text.strip().split("\n\n")
-    filled = (textwrap.fill(paragraph, _WIDTH, break_long_words=False) for paragraph in paragraphs)
-    return "\n\n".join(filled).splitlines()
+def _arguments(binding: Binding) -> list[tuple[str, str]]:
+    rows = []
+    for item in binding.problem.inputs:
+        facts = [
+            argument(binding, item),
+            EFFECTS[item.mutates],
+            "default, not passed" if item.default else "",
+            item.note,
+        ]
+        rows.append((item.name, "; ".join(filter(None, facts))))
+    return rows
 
 
-def _argument(item: Input) -> str:
-    return f"{item.name}=..." if item.default else item.name
+def _ranks(binding: Binding) -> list[tuple[str, str]]:
+    possible, reasons = worlds(binding.problem, binding.size, binding.dtype)
+    lines = [("possible", f"{', '.join(map(str, possible)) or 'none'} (of 1 to 8)")]
+    lines += [("not", f"{', '.join(map(str, ranks))}: {reason}") for reason, ranks in reasons]
+    least = communicates_from(binding.problem, binding.size, binding.dtype)
+    if least is None:
+        moved = largest(binding, "reference_bytes")
+        more = f"; the reference moves {moved:,.0f} bytes all the same" if moved else ""
+        return [*lines, ("needs", f"no communication: each rank's result follows from its own arguments{more}")]
+    return [*lines, ("needs", f"communication on {least} ranks and more")]
 
 
-def _shapes(binding: Binding) -> list[str]:
+def _figure(binding: Binding, name: str) -> str:
+    figures = binding.problem.figures
+    published = ", for the published data" if figures.data_dependent and name != "flops" else ""
+    formula = getattr(figures, name)
+    values = by_rank([f"{value:,.0f}" for value in figure_by_rank(binding, name)])
+    return f"{values}{published}" + (f" = {formula}" if not re.fullmatch(r"[\d.]+", formula) else "")
+
+
+def _collectives(binding: Binding) -> list[tuple[str, str]]:
     problem = binding.problem
-    rows = [_shape_row(binding, item.name, item, item.kind, _effect(item)) for item in problem.inputs]
-    rows += [_shape_row(binding, f"-> {item.name}", item, "tensor", "") for item in problem.outputs]
-    return table(("argument", "shape", f"at {binding.size}, rank 0", "dtype", ""), rows)
+    lines = [("calls", ", ".join(problem.collectives))] if problem.collectives else []
+    if problem.collective is None:
+        return lines
+    busbw = f"{problem.collective.op} of {figure(binding, problem.collective.bytes):,.0f} bytes"
+    return [*lines, ("busbw", f"{busbw} = {problem.collective.bytes}")]
 
 
-def _shape_row(binding: Binding, name: str, item: Input | Output, kind: str, effect: str) -> tuple[str, ...]:
-    if kind != "tensor":
-        return (name, "", _plain_value(item), kind, effect)
-    return (name, f"({', '.join(item.shape)})", _numbers(binding, item, 0), _dtype(binding, item), effect)
+def _symbols(binding: Binding) -> list[tuple[str, str]]:
+    formulas = binding.problem.symbols
+    return [
+        (name, f"{value}{f' = {formulas[name]}' if name in formulas else ''}")
+        for name, value in binding.symbols.items()
+    ]
 
 
-def _plain_value(item: Input | Output) -> str:
-    value = item.draw.value if isinstance(item, Input) else None
-    return "" if value is None else str(value)
-
-
-def _numbers(binding: Binding, item: Input | Output, rank: int) -> str:
-    sizes = shape_of(binding, item, rank)
-    return f"({', '.join('?' if size < 0 else str(size) for size in sizes)})"
-
-
-def _dtype(binding: Binding, item: Input | Output) -> str:
-    return binding.dtype if item.dtype == "dtype" else item.dtype
-
-
-def _effect(item: Input) -> str:
-    return {"none": "", "may": "may be written to", "must": "is updated in place"}[item.mutates]
-
-
-def _facts(binding: Binding) -> list[str]:
-    problem = binding.problem
-    facts = {name: f"{figure(binding, getattr(problem.figures, name)):,.0f}" for name in FIGURES}
-    lines = [("ranks", str(binding.world)), ("size", f"{binding.size}: {_symbols(binding)}")]
-    lines += [("compared", _tolerance(binding))]
-    lines += [(name.replace("_", " "), f"{value} a rank") for name, value in facts.items()]
-    width = max(len(name) for name, _ in lines)
-    return [f"{name:<{width}}  {value}" for name, value in lines]
-
-
-def _symbols(binding: Binding) -> str:
-    return ", ".join(f"{name} = {value}" for name, value in binding.symbols.items())
-
-
-def _tolerance(binding: Binding) -> str:
-    limits, dtype = binding.problem.tolerance, binding.dtype
-    if binding.problem.compare == "exact":
-        return "bit for bit"
-    rule = f"|got - ref| <= {limits.rms[dtype]:g} * rms(ref) + {limits.rel[dtype]:g} * |ref|, in float64"
-    return rule if binding.problem.compare == "close" else f"{rule}; rule {binding.problem.compare}"
+def _sizes(binding: Binding) -> list[tuple[str, Any]]:
+    return [(name, size) for name, size in binding.problem.sizes.items() if size]
 
 
 def _document(binding: Binding) -> dict[str, Any]:
     problem = binding.problem
-    names = ("number", "stem", "title", "group", "parallelism", "origin", "statement", "algorithm", "notes", "dtypes")
+    names = ("number", "stem", "title", "group", "parallelism", "collectives", "origin", *_TEXTS, "dtypes", "compare")
     return {
-        **{name: getattr(problem, name) for name in (*names, "compare", "collectives")},
+        **{name: getattr(problem, name) for name in names},
         "folder": str(problem.folder),
+        "signature": signature(problem),
         "size": binding.size,
         "world": binding.world,
         "dtype": binding.dtype,
         "symbols": dict(binding.symbols),
-        "inputs": [_item(binding, item) for item in problem.inputs],
-        "outputs": [_item(binding, item) for item in problem.outputs],
-        "tolerance": {name: dict(getattr(problem.tolerance, name))[binding.dtype] for name in ("rms", "rel")},
-        "figures": {name: figure(binding, getattr(problem.figures, name)) for name in FIGURES},
+        "sizes": {name: dict(size) for name, size in problem.sizes.items()},
+        "inputs": [_input(binding, item) for item in problem.inputs],
+        "outputs": [_output(binding, item) for item in problem.outputs],
+        "ranks": _ranks_document(binding),
+        "figures": {name: largest(binding, name) for name in FIGURES},
+        "figures_by_rank": {name: figure_by_rank(binding, name) for name in FIGURES},
+        "formulas": {name: getattr(problem.figures, name) for name in FIGURES},
+        "data_dependent": problem.figures.data_dependent,
         "collective": dataclasses.asdict(problem.collective) if problem.collective else None,
     }
 
 
-def _item(binding: Binding, item: Input | Output) -> dict[str, Any]:
-    kind = item.kind if isinstance(item, Input) else "tensor"
-    data: dict[str, Any] = {"name": item.name, "kind": kind}
-    if kind == "tensor":
-        shapes = [shape_of(binding, item, rank) for rank in range(binding.world)]
-        data |= {"dtype": _dtype(binding, item), "shape": list(item.shape), "shape_by_rank": shapes}
-    if isinstance(item, Input):
-        data |= {"mutates": item.mutates, "default": item.default}
-    return data
+def _ranks_document(binding: Binding) -> dict[str, Any]:
+    problem, size, dtype = binding.problem, binding.size, binding.dtype
+    possible, reasons = worlds(problem, size, dtype)
+    least = communicates_from(problem, size, dtype)
+    return {
+        "possible": possible,
+        "impossible": [{"ranks": ranks, "reason": reason} for reason, ranks in reasons],
+        "communicates_from": least,
+        "needs_communication": least is not None,
+    }
+
+
+def _input(binding: Binding, item: Input) -> dict[str, Any]:
+    kinds = {"name": item.name, "kind": item.kind, "mutates": item.mutates, "default": item.default, "note": item.note}
+    return {**kinds, "words": argument(binding, item), **(_shapes(binding, item) if item.shape else {})}
+
+
+def _output(binding: Binding, item: Output) -> dict[str, Any]:
+    limits = binding.problem.limits(item)
+    return {
+        "name": item.name,
+        "kind": item.kind,
+        **_shapes(binding, item),
+        "compare": binding.problem.rule(item),
+        "tolerance": {"rms": limits.rms[binding.dtype], "rel": limits.rel[binding.dtype], "share": item.share},
+        "words": compared(binding, item),
+    }
+
+
+def _shapes(binding: Binding, item: Input | Output) -> dict[str, Any]:
+    shapes = [shape_of(binding, item, rank) for rank in range(binding.world)]
+    return {"dtype": dtype_of(binding, item), "shape": list(item.shape), "shape_by_rank": shapes}

@@ -67,16 +67,22 @@ class LayoutControl:
         """Whether the terminal is too small for anything."""
         return self.size.width < SMALLEST.width or self.size.height < SMALLEST.height
 
-    def resize(self, size: Size) -> None:
-        """Fit a new terminal size; a narrow screen begins with the results."""
-        first = self.size == Size(0, 0)
+    def begin(self, size: Size) -> None:
+        """A problem was put on screen; a narrow screen begins with the results."""
         self.size = size
-        if first and self.narrow:
-            self.active = "verdict"
+        self.active = "verdict" if self.narrow else self._open(self._hidden)[0]
+        self.apply()
+        focus_inside(self._screen.query_one(f"#{self.active}"))
+
+    def resize(self, size: Size) -> None:
+        """Fit a new terminal size."""
+        self.size = size
         self.apply()
 
     def apply(self) -> None:
         """Bring the style classes up to date."""
+        if self._app.open_desk is None:
+            return
         screen = self._screen
         region = PLACE[self.active].region
         screen.set_class(self.paged, "-paged")
@@ -94,7 +100,8 @@ class LayoutControl:
 
     def share_rows(self) -> None:
         """Heights: what the verdict must show comes first, then as much of the speed as there is room for."""
-        pane: Any = self._app.panes.get("verdict")
+        desk = self._app.open_desk
+        pane: Any = desk.panes.get("verdict") if desk is not None else None
         if pane is None or not pane.is_attached:
             return
         gone = set() if self.paged else self._gone()

@@ -59,6 +59,7 @@ class RunControl:
         self._recorder: Any = None
         self._telemetry: Any = None
         self._waiting: tuple[Source, Origin] | None = None
+        self._closed = False
         self._digest = ""
         self.on_history: Callable[[], None] = lambda: None
         """Called when an attempt has been written into the store."""
@@ -79,6 +80,9 @@ class RunControl:
             return
         runner = self._starting = self._make(self._target, self._settings, self._stream)
         store, trouble = await asyncio.gather(self._open_store(), _attempt(runner.start()))
+        if self._closed:
+            await asyncio.to_thread(store.close)
+            return
         self._keep_records(store)
         self.on_history()
         self._start_telemetry()
@@ -146,6 +150,7 @@ class RunControl:
 
     async def close(self) -> None:
         """End the ranks, then write what is left; never takes longer than a few seconds."""
+        self._closed = True
         parts = [self._starting.close] if self._starting is not None else []
         parts += [part.close for part in (self._recorder,) if part is not None]
         for close in parts:

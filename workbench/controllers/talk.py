@@ -42,7 +42,8 @@ class Talk:
     def quit(self) -> None:
         """Leave, after a question where something would be lost."""
         app = self._app
-        dirty, busy = app.editor_pane.dirty, app.runs.busy
+        dirty = app.open_desk is not None and app.editor_pane.dirty
+        busy = app.open_desk is not None and app.runs.busy
         if not dirty and not busy:
             app.background(app.leave(), "quit")
         elif not self._asking:
@@ -68,6 +69,26 @@ class Talk:
             return self._ask(Question("Quit", "The editor holds text that is not saved.", answers))
         answers = [Answer("y", "leave", "cancel the run and quit"), stay]
         return self._ask(Question("Quit", "A run is active.", answers))
+
+    async def may_leave_file(self) -> bool:
+        """Ask what becomes of text that is not saved, when another file is about to be opened; False to stay."""
+        from widgets.screens.question import Answer, Question
+
+        if self._app.open_desk is None or not self._app.editor_pane.dirty:
+            return True
+        answers = [
+            Answer("s", "save", "save"),
+            Answer("k", "keep", "keep for later"),
+            Answer("d", "discard", "discard"),
+            Answer("n", "stay", "stay"),
+        ]
+        text = f"The editor holds text of {self._app.target.path.name} that is not saved."
+        answer = await self._ask(Question("Open another problem", text, answers))
+        if answer == "discard":
+            await self._app.files.give_up()
+        elif answer == "keep":
+            return await self._app.files.keep_unsaved()
+        return answer == "discard" or (answer == "save" and await self.save())
 
     async def save(self) -> bool:
         """Save the pane's text, unless another program saved the file meanwhile: then that comes first."""

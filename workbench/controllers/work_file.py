@@ -41,6 +41,7 @@ class FileControl:
         self._trouble = ""
         self._kept = False
         self._offered: Recovered | None = None
+        self._closed = False
 
     async def watch(self, settings: Settings, stream: EventStream, changed: Callable[[], None]) -> None:
         """Watch the file from now on; ``changed`` is called in the event loop."""
@@ -48,10 +49,14 @@ class FileControl:
 
         watcher = FileWatcher(self._target.path, settings.watch, changed, stream.emit)
         await watcher.start()
-        self._watcher = watcher
+        if self._closed:
+            await watcher.stop()
+        else:
+            self._watcher = watcher
 
     async def close(self) -> None:
         """Stop watching; text that was offered and not decided on is offered again at the next start."""
+        self._closed = True
         self.put_back()
         if self._watcher is not None:
             await self._watcher.stop()
@@ -153,14 +158,15 @@ class FileControl:
             self._pane.take_disk(source.text, time.time())
             await self._forget()
 
-    async def keep_unsaved(self) -> None:
-        """Write unsaved text into the recovery file, or clear it where all is saved."""
+    async def keep_unsaved(self) -> bool:
+        """Write unsaved text into the recovery file, or clear it where all is saved; False if it could not be kept."""
         text = self._pane.editor.text
         if self._pane.dirty:
             self._kept = await asyncio.to_thread(self._recovery.write, text)
             self._say_once(self._recovery.trouble)
         elif self._kept:
             await self._forget()
+        return self._kept or not self._pane.dirty
 
     def keep_unsaved_now(self) -> None:
         """The same, at once and blocking: for the moment when pkwb is told to end."""

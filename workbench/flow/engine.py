@@ -240,7 +240,7 @@ class Engine:
 
     async def _load_baseline(self, baseline: CandidateSet, judges: JudgeSet) -> None:
         problem = self._target.problem
-        baseline.load(problem.reference_source(), str(problem.reference_path), problem.arguments)
+        baseline.load(problem.baseline_source(), str(problem.reference_path), problem.arguments)
         _done, pending = await asyncio.wait(baseline.loaded, timeout=self._settings.limits.run)
         for future in baseline.loaded:
             if pending or loading_failed(future.result()):

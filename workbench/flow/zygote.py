@@ -38,7 +38,8 @@ from importlib.machinery import PathFinder
 class Packages:
     @staticmethod
     def find_spec(name, path=None, target=None):
-        return PathFinder.find_spec(name, [{root!r}], target) if name in ("workbench", "problems") else None
+        folder = {folders!r}.get(name)
+        return PathFinder.find_spec(name, [folder], target) if folder else None
 
 
 sys.meta_path.insert(0, Packages)
@@ -49,8 +50,14 @@ except ImportError:
 from workbench.ranks.zygote import main
 main({fd}, {directory!r})
 """
-"""What the ranks' interpreter runs first. Only these two packages come from the folder that pkwb lies in: it may be the
+"""What the ranks' interpreter runs first. Only these packages come from the folder that pkwb lies in: it may be the
 site-packages of another Python, whose numpy must not stand before the ranks' own."""
+_FOLDERS = {
+    "workbench": str(ROOT),
+    "problems": str(ROOT),
+    "utils": str(ROOT / "workbench" / "ranks" / "names"),
+}
+"""The folder of each of these packages; candidates know ``utils``."""
 
 
 class Zygote:
@@ -139,7 +146,7 @@ class Zygote:
     def _spawn(self, python: str) -> subprocess.Popen[bytes]:
         wire, directory = self._connected()
         fd = wire.far_end()
-        boot = _BOOT.format(root=str(ROOT), fd=fd, directory=str(directory))
+        boot = _BOOT.format(folders=_FOLDERS, fd=fd, directory=str(directory))
         with open(directory / "zygote.log", "wb") as log:
             return subprocess.Popen(
                 [python, "-I", "-c", boot],

@@ -8,38 +8,47 @@ from typing import Any
 import torch
 
 from workbench.ranks.draws import Delta
+from workbench.ranks.tree import leaves, rebuilt
 
 
 class Arguments:
     """The arguments of one rank on its device; those that a call may overwrite are restored before every call."""
 
-    def __init__(self, values: Iterable[Any], mutable: Iterable[int], device: torch.device) -> None:
-        self.values = [v.to(device, copy=True) if isinstance(v, torch.Tensor) else v for v in values]
-        self._pristine = {place: self.values[place].clone() for place in mutable}
+    def __init__(self, values: Iterable[tuple[str, Any]], mutable: Iterable[int], device: torch.device) -> None:
+        self.values = [rebuilt(kind, value, device) for kind, value in values]
+        self._leaves = [leaves(value) for value in self.values]
+        self._pristine = {place: [leaf.clone() for leaf in self._leaves[place]] for place in mutable}
+        self._lists = {place: list(self.values[place]) for place in mutable if isinstance(self.values[place], list)}
 
     def refresh(self, deltas: Iterable[Delta]) -> None:
         """Write the changed elements and undo what the last call did to mutable arguments."""
         for delta in deltas:
-            kept = self._pristine.get(delta.argument, self.values[delta.argument])
-            device = kept.device
-            kept.view(-1)[delta.indices.to(device)] = delta.values.to(device)
+            _write(self._pristine.get(delta.argument, self._leaves[delta.argument]), delta)
         for place, kept in self._pristine.items():
-            self.values[place].copy_(kept)
+            for leaf, pristine in zip(self._leaves[place], kept):
+                leaf.copy_(pristine)
+        for place, items in self._lists.items():
+            self.values[place][:] = items
+
+    def after(self) -> list[list[torch.Tensor]]:
+        """The tensors of every argument as the last call left them."""
+        return [leaves(value) for value in self.values]
 
     def overlaps(self, result: Any) -> list[int]:
         """Places of the arguments whose memory the result's tensors share."""
-        owned = {_storage(value): place for place, value in enumerate(self.values) if isinstance(value, torch.Tensor)}
+        owned = {_storage(leaf): place for place, tensors in enumerate(self._leaves) for leaf in tensors}
         owned.pop(0, None)  # tensors without elements have no memory to share
-        return sorted({owned[key] for key in map(_storage, tensors(result)) if key in owned})
+        return sorted({owned[key] for key in map(_storage, leaves(result)) if key in owned})
 
 
-def tensors(value: Any) -> list[torch.Tensor]:
-    """All tensors of a result tree."""
-    if isinstance(value, torch.Tensor):
-        return [value]
-    if isinstance(value, dict):
-        value = list(value.values())
-    return [found for item in value for found in tensors(item)] if isinstance(value, (list, tuple)) else []
+def _write(tensors: list[torch.Tensor], delta: Delta) -> None:
+    """Write a delta into tensors whose elements are counted one after the other."""
+    start = 0
+    for tensor in tensors:
+        inside = (delta.indices >= start) & (delta.indices < start + tensor.numel())
+        places, values = delta.indices[inside] - start, delta.values[inside]
+        tensor.view(-1)[places.to(tensor.device)] = values.to(tensor.device)
+        start += tensor.numel()
 
 
 def _storage(tensor: torch.Tensor) -> int:

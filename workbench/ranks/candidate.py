@@ -7,6 +7,7 @@ A baseline rank is the same with the reference's source: what the candidate is c
 from __future__ import annotations
 
 import gc
+import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -20,7 +21,7 @@ from workbench.ranks.channel import Channel, Message
 from workbench.ranks.device import init_group, make_device
 from workbench.ranks.draws import Delta
 from workbench.ranks.failures import failure
-from workbench.ranks.loading import load
+from workbench.ranks.loading import MODULE, load
 from workbench.ranks.peak import measure_peak, peak_bytes
 from workbench.ranks.shared import Region, Slots
 from workbench.ranks.timing import Timer
@@ -98,18 +99,22 @@ class CandidateRank:
         """Take new arguments if there are any, call the candidate, keep its result."""
         if "inputs" in message:
             values = unpack(message["inputs"], self._inbox)
-            self._arguments = Arguments(values, message["mutable"], self._device.tensor_device)
+            named = zip(message["kinds"], values)
+            self._arguments = Arguments(named, message["mutable"], self._device.tensor_device)
         self._arguments.refresh(_deltas(message, self._inbox))
         self._result = None
         self._result, ns = self._timer.call(self._solution, self._arguments.values)
         return {"ns": ns}
 
     def _export(self, message: Message) -> Message:
-        """The last result, and the arguments as the call left them if they are asked for."""
+        """The last result; if they are asked for, the arguments as the call left them and what else would be right."""
         header, end = pack(self._result, self._outbox)
         reply: Message = {"result": header, "aliases": self._arguments.overlaps(self._result)}
         if message["arguments"]:
-            reply["arguments"], _end = pack(self._arguments.values, self._outbox, end)
+            reply["arguments"], end = pack(self._arguments.after(), self._outbox, end)
+        if message["alternatives"]:
+            found = sys.modules[MODULE].alternatives(*self._arguments.values)
+            reply["alternatives"], end = pack(found, self._outbox, end)
         return reply
 
     def _peak(self, _message: Message) -> Message:

@@ -1,17 +1,20 @@
 """Compare one rank's result with the reference's: structure, dtype and shape first, then values in float64.
 
 A tensor passes when |got - ref| <= rms * rms(ref) + rel * |ref| everywhere; integers, bools and ``compare = "exact"``
-must be equal; ``compare = "set"`` sorts both sides first. Non-finite values must be the reference's own.
+must be equal; ``compare = "set"`` sorts both sides first; ``between`` and ``lookup`` take the reference's alternatives
+(:mod:`workbench.ranks.alternatives`). Non-finite values must be the reference's own.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
 
+from workbench.ranks.alternatives import found_among, nearest_inside
 from workbench.ranks.channel import Message
 from workbench.ranks.transport import structure
 
@@ -20,11 +23,23 @@ _CHUNK = 1 << 22
 
 @dataclass(frozen=True)
 class Rule:
-    """How values are compared: ``close``, ``exact`` or ``set``, with the tolerance of the run's dtype."""
+    """How values are compared (``problems.model.Compare``), with the tolerance of the run's dtype.
+
+    ``share`` of the elements may miss it.
+    """
 
     compare: str
     rms: float
     rel: float
+    share: float = 0.0
+
+    @classmethod
+    def of(cls, spec: Message) -> Rule:
+        """The rule in a problem's job."""
+        return cls(spec["compare"], spec["rms"], spec["rel"], spec["share"])
+
+
+EXACT = Rule("exact", 0.0, 0.0)
 
 
 @dataclass(frozen=True)
@@ -81,24 +96,43 @@ def mismatch(expected: Message, got: Message, name: str = "out") -> Mismatch | N
     return min(worst, key=lambda one: one.kind, default=None)
 
 
-def compare(expected: Any, got: Any, rule: Rule, name: str = "out") -> Difference:
-    """Compare two values of equal structure."""
+def compare(expected: Any, got: Any, rules: Sequence[Rule], alternatives: Any = None, name: str = "out") -> Difference:
+    """Compare two values of equal structure: part by part where there is a rule for each part, else by the one rule.
+
+    ``alternatives`` has one entry for each rule, None where the reference's result is the only right one.
+    """
+    if len(rules) == 1:
+        return _compare(expected, got, rules[0], alternatives[0] if alternatives else None, name)
+    wanted, had = _parts(expected), _parts(got)
+    others = alternatives or [None] * len(rules)
+    difference = Difference()
+    for part, (rule, other) in enumerate(zip(rules, others)):
+        before = had[part - 1] if rule.compare == "lookup" else None
+        given = other if before is None else (before, *other)
+        difference = difference.merged(_compare(wanted[part], had[part], rule, given, f"{name}[{part}]"))
+    return difference
+
+
+def _compare(expected: Any, got: Any, rule: Rule, alternatives: Any, name: str) -> Difference:
     if isinstance(expected, torch.Tensor):
-        return _compare_tensors(expected, got.to(expected.device), rule, name)
-    if isinstance(expected, dict):
-        expected, got = tuple(expected.values()), tuple(got.values())
-    if isinstance(expected, (tuple, list)):
+        return _compare_tensors(expected, got.to(expected.device), rule, alternatives, name)
+    if isinstance(expected, (tuple, list, dict)):
         difference = Difference()
-        for part, (one, other) in enumerate(zip(expected, got)):
-            label = name if len(expected) == 1 else f"{name}[{part}]"
-            difference = difference.merged(compare(one, other, rule, label))
+        pairs = list(zip(_parts(expected), _parts(got)))
+        for part, (one, other) in enumerate(pairs):
+            label = name if len(pairs) == 1 else f"{name}[{part}]"
+            difference = difference.merged(_compare(one, other, rule, None, label))
         return difference
     if isinstance(expected, float):
-        return _compare_tensors(torch.tensor(expected, dtype=torch.float64), torch.tensor(got), rule, name)
+        return _compare_tensors(torch.tensor(expected, dtype=torch.float64), torch.tensor(got), rule, None, name)
     same = expected == got
     return (
         Difference() if same else Difference(ratio=math.inf, first_bad=name, expected=str(expected), got=str(got)[:80])
     )
+
+
+def _parts(value: Any) -> Sequence[Any]:
+    return tuple(value.values()) if isinstance(value, dict) else value
 
 
 def _tensor_mismatch(expected: Message, got: Message, name: str) -> Mismatch | None:
@@ -108,18 +142,29 @@ def _tensor_mismatch(expected: Message, got: Message, name: str) -> Mismatch | N
     return None
 
 
-def _compare_tensors(expected: torch.Tensor, got: torch.Tensor, rule: Rule, name: str) -> Difference:
+def _compare_tensors(expected: torch.Tensor, got: torch.Tensor, rule: Rule, alternatives: Any, name: str) -> Difference:
     want, have = _flat(expected), _flat(got)
     if rule.compare == "set":
         expected, got = want, have = want.sort().values, have.sort().values
-    exact = rule.compare == "exact" or not (expected.is_floating_point() or expected.is_complex())
-    scale = 0.0 if exact else rule.rms * _rms(want)
+    if rule.compare == "between" and alternatives:
+        want = nearest_inside(want, have, *map(_flat, alternatives))
+    if rule.compare == "lookup" and alternatives:
+        want = torch.where(_flat(found_among(got, alternatives, rule)), have, want)
+    limits = _limits(expected, rule)
+    found = [_compare_chunk(one, two, limits) for one, two in zip(torch.split(want, _CHUNK), torch.split(have, _CHUNK))]
+    if rule.share:
+        found = [_without_outliers(found, int(rule.share * want.numel()), want, have)]
     worst = Difference()
-    for start in range(0, want.numel(), _CHUNK):
-        chunk = slice(start, start + _CHUNK)
-        found = _compare_chunk(want[chunk], have[chunk], None if exact else (scale, rule.rel))
-        worst = worst.merged(_named(found, expected, got, start, name))
+    for chunk, one in enumerate(found):
+        worst = worst.merged(_named(one, expected, got, chunk * _CHUNK, name))
     return worst
+
+
+def _limits(expected: torch.Tensor, rule: Rule) -> tuple[float, float] | None:
+    """The absolute and the relative part of the tolerance; None: the values must be equal."""
+    if rule.compare == "exact" or not (expected.is_floating_point() or expected.is_complex()):
+        return None
+    return rule.rms * _rms(_flat(expected)), rule.rel
 
 
 def _flat(tensor: torch.Tensor) -> torch.Tensor:
@@ -145,12 +190,16 @@ def _rms(flat: torch.Tensor) -> float:
 class _Found:
     max_abs: float
     max_rel: float
-    ratio: float
+    ratios: torch.Tensor
+    """Error over tolerance of each element; infinite where values must be equal and are not."""
     bad: int | None
+
+    @property
+    def ratio(self) -> float:
+        return float(self.ratios.max()) if self.ratios.numel() else 0.0
 
 
 def _compare_chunk(want: torch.Tensor, have: torch.Tensor, limits: tuple[float, float] | None) -> _Found:
-    """``limits`` are the absolute and the relative part of the tolerance; None: the values must be equal."""
     want, have = _wide(want), _wide(have)
     same = (want == have) | ((want != want) & (have != have))
     error = (want.double() - have.double()).abs()
@@ -164,11 +213,23 @@ def _compare_chunk(want: torch.Tensor, have: torch.Tensor, limits: tuple[float, 
     # float64 does not tell large integers apart
     bad = (~same if limits is None else ~(error <= allowed)).nonzero()
     return _Found(
-        float(error.max()),
-        float(relative.nan_to_num(math.inf, math.inf).max()),
-        float(ratio.nan_to_num(math.inf, math.inf).max()),
+        float(error.max()) if error.numel() else 0.0,
+        float(relative.nan_to_num(math.inf, math.inf).max()) if error.numel() else 0.0,
+        ratio.nan_to_num(math.inf, math.inf),
         int(bad[0]) if len(bad) else None,
     )
+
+
+def _without_outliers(found: list[_Found], allowed: int, want: torch.Tensor, have: torch.Tensor) -> _Found:
+    """The chunks as one, without as many of the worst elements as are allowed; never without a non-finite one."""
+    ratios = torch.cat([one.ratios for one in found]) if found else torch.zeros(0)
+    finite = want.double().isfinite() & have.double().isfinite()
+    worst = torch.topk(torch.where(finite, ratios, -1.0), min(allowed, ratios.numel())).indices
+    ratios = ratios.clone()
+    ratios[worst[finite[worst]]] = 0.0
+    bad = (ratios > 1).nonzero()
+    one = _Found(0.0, 0.0, ratios, int(bad[0]) if len(bad) else None)
+    return replace(one, max_abs=max(f.max_abs for f in found), max_rel=max(f.max_rel for f in found)) if found else one
 
 
 def _named(found: _Found, expected: torch.Tensor, got: torch.Tensor, start: int, name: str) -> Difference:

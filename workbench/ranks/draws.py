@@ -9,15 +9,21 @@ from __future__ import annotations
 import copy
 import hashlib
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
+from types import SimpleNamespace
 from typing import Any
 
 import torch
 
 from problems.formula import parse
+from workbench.ranks.case import Case
 from workbench.ranks.channel import Message
+from workbench.ranks.groups import GroupOf
 from workbench.ranks.transport import DTYPES
+from workbench.ranks.tree import linear
 
+_TENSORS = ("tensor", "tensors", "linear")
 _MIN_CANARIES = 16
 _CHECKED_SHARE = 0.1
 
@@ -37,16 +43,27 @@ class InputSource:
     def __init__(self, job: Message, seed: str, rank: int) -> None:
         self._inputs: list[Message] = job["inputs"]
         self._symbols: dict[str, Any] = job["symbols"]
+        self._dtype = DTYPES[job["dtype"]]
         self._seed = bytes.fromhex(seed)
         self._rank = rank
+        self._world: int = job["world"]
+        self._code = _compiled(job["inputs_code"], job["problem"])
 
     def draw(self, number: int, trial: int, stock: bool, scale: float) -> list[Any]:
         """All arguments in call order: the published distribution if ``stock``, else the judged one times ``scale``."""
-        return [self._argument(place, spec, number, trial, stock, scale) for place, spec in enumerate(self._inputs)]
+        kinds = {spec["name"]: (place, spec, spec["draw"] if stock else spec["judged"]) for place, spec in self._placed}
+        drawn = {
+            name: self._argument(place, spec, draw, number, trial, scale if spec["scaled"] and not stock else 1.0)
+            for name, (place, spec, draw) in kinds.items()
+            if draw["kind"] != "code"
+        }
+        if len(drawn) < len(kinds):
+            drawn |= self._code(self._case(drawn, number, trial, stock))
+        return [drawn[name] for name in kinds]
 
     def deltas(self, number: int, call: int) -> list[Delta]:
         """What changes before timed call ``call`` of draw ``number``."""
-        found = [self._delta(place, spec, number, call) for place, spec in enumerate(self._inputs)]
+        found = [self._delta(place, spec, number, call) for place, spec in self._placed]
         return [delta for delta in found if delta is not None]
 
     def checked(self, number: int, call: int) -> bool:
@@ -54,27 +71,46 @@ class InputSource:
         chance = torch.rand((), generator=self._generator(number, call, "check"))
         return float(chance) < _CHECKED_SHARE
 
-    def _argument(self, place: int, spec: Message, number: int, trial: int, stock: bool, scale: float) -> Any:
-        draw = spec["draw"] if stock or spec["judged"] is None else spec["judged"]
-        if spec["kind"] != "tensor":
-            return copy.deepcopy(self._scalar(draw, trial, number))
+    @property
+    def _placed(self) -> list[tuple[int, Message]]:
+        return list(enumerate(self._inputs))
+
+    def _case(self, drawn: dict[str, Any], number: int, trial: int, stock: bool) -> Case:
+        names = self._names(trial, number, -1)
+        return Case(
+            rank=self._rank,
+            world=self._world,
+            trial=trial,
+            stock=stock,
+            dtype=self._dtype,
+            nonce=names["nonce"],
+            size=SimpleNamespace(**self._symbols),
+            drawn=drawn,
+            seeded=lambda name, same: self._generator(number, -1, f"code {name}", same),
+        )
+
+    def _argument(self, place: int, spec: Message, draw: Message, number: int, trial: int, factor: float) -> Any:
+        names = self._names(trial, number, -1)
+        if draw["kind"] == "group":
+            return self._group(draw, names)
+        if spec["kind"] not in _TENSORS:
+            return copy.deepcopy(self._scalar(draw, names))
         dtype, shape = DTYPES[spec["dtype"]], spec["shape"]
         if draw["only_rank"] not in (None, self._rank):
-            return torch.zeros(shape, dtype=dtype)
-        generator = self._generator(number, -1, place, shared=draw["shared"])
-        factor = scale if spec["scaled"] and not stock else 1.0
-        places = torch.arange(math.prod(shape))
-        flat = self._values(draw, places, dtype, generator, self._names(trial, number, -1), factor)
-        return flat.reshape(shape)
+            return _shaped(spec["kind"], torch.zeros(_count(spec), dtype=dtype), shape)
+        generator = self._generator(number, -1, place, self._same(draw, names))
+        flat = self._values(draw, torch.arange(_count(spec)), dtype, generator, names, factor)
+        return _shaped(spec["kind"], flat, shape)
 
     def _delta(self, place: int, spec: Message, number: int, call: int) -> Delta | None:
-        draw = spec["judged"] or spec["draw"]
-        count = math.prod(spec["shape"]) if spec["kind"] == "tensor" else 0
-        idle = draw["kind"] in ("zeros", "value") or draw["only_rank"] not in (None, self._rank)
+        draw = spec["refresh"]
+        count = _count(spec) if spec["kind"] in _TENSORS else 0
+        idle = draw["kind"] in ("zeros", "value", "code") or draw["only_rank"] not in (None, self._rank)
         if not count or not spec["canary"] or idle:
             return None
-        generator = self._generator(number, call, place, shared=draw["shared"])
-        dtype, names = DTYPES[spec["dtype"]], self._names(0, number, call)
+        names = self._names(0, number, call)
+        generator = self._generator(number, call, place, self._same(draw, names))
+        dtype = DTYPES[spec["dtype"]]
         if spec["canary"] >= 1:
             places = torch.arange(count)
             return Delta(place, places, self._values(draw, places, dtype, generator, names, 1.0))
@@ -100,15 +136,22 @@ class InputSource:
         if kind == "randint":
             low, high = (int(self._number(draw[end], names)) for end in ("low", "high"))
             return torch.randint(low, high, (count,), generator=generator, dtype=torch.int64).to(dtype)
-        drawn = torch.randn if kind == "normal" else torch.rand
-        values = drawn(count, generator=generator, dtype=dtype if dtype.is_floating_point else torch.float32)
+        wide = dtype if dtype.is_floating_point or dtype.is_complex else torch.float32
+        values = (torch.randn if kind == "normal" else torch.rand)(count, generator=generator, dtype=wide)
+        if kind == "uniform" and draw["high"]:
+            low, high = (self._number(draw[end], names) for end in ("low", "high"))
+            values = low + values * (high - low)
         scaled: torch.Tensor = values * (self._number(draw["scale"], names) * factor)
         return scaled.to(dtype)
 
-    def _scalar(self, draw: Message, trial: int, number: int) -> Any:
-        if draw["kind"] == "formula":
-            return self._number(draw["formula"], self._names(trial, number, -1))
-        return draw["value"]
+    def _scalar(self, draw: Message, names: Message) -> Any:
+        return self._number(draw["formula"], names) if draw["kind"] == "formula" else draw["value"]
+
+    def _group(self, draw: Message, names: Message) -> GroupOf | None:
+        if not self._number(draw["when"], names):
+            return None
+        places = [self._number(draw["formula"], {**names, "rank": rank}) for rank in range(self._world)]
+        return GroupOf(tuple(rank for rank, place in enumerate(places) if place == places[self._rank]))
 
     def _number(self, text: str, names: Message) -> Any:
         """A formula's value: a number, or a tensor where it depends on ``i``."""
@@ -118,9 +161,35 @@ class InputSource:
         nonce = torch.randint(1 << 30, (), generator=self._generator(number, call, "nonce"))
         return {**self._symbols, "rank": self._rank, "trial": trial, "nonce": int(nonce)}
 
-    def _generator(self, number: int, call: int, what: int | str, shared: bool = True) -> torch.Generator:
-        label = f"{number}/{call}/{what}/{'all' if shared else self._rank}".encode()
+    def _same(self, draw: Message, names: Message) -> int:
+        return int(self._number(draw["same"], names))
+
+    def _generator(self, number: int, call: int, what: int | str, same: int = 0) -> torch.Generator:
+        """A generator that is a function of these alone; ranks that give the same ``same`` get the same one."""
+        label = f"{number}/{call}/{what}/{same}".encode()
         digest = hashlib.blake2b(label, key=self._seed, digest_size=8).digest()
         generator = torch.Generator()
         generator.manual_seed(int.from_bytes(digest, "big") >> 1)
         return generator
+
+
+def _compiled(code: str, problem: str) -> Callable[[Case], dict[str, Any]]:
+    """The function ``inputs`` of a problem's inputs.py."""
+    names: dict[str, Any] = {"__name__": f"{problem}_inputs"}
+    exec(compile(code, f"{problem}/inputs.py", "exec"), names)
+    found: Callable[[Case], dict[str, Any]] = names.get("inputs", lambda _case: {})
+    return found
+
+
+def _count(spec: Message) -> int:
+    """Elements of an argument; a linear layer has its bias behind its weight."""
+    shape: list[int] = spec["shape"]
+    return math.prod(shape) + (shape[0] if spec["kind"] == "linear" else 0)
+
+
+def _shaped(kind: str, flat: torch.Tensor, shape: list[int]) -> Any:
+    if kind == "linear":
+        weight, bias = torch.split(flat, [math.prod(shape), shape[0]])
+        return linear(weight.reshape(shape), bias)
+    tensor = flat.reshape(shape)
+    return [item.clone() for item in tensor] if kind == "tensors" else tensor

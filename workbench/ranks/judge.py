@@ -16,18 +16,20 @@ from typing import Any
 import torch
 
 from workbench.ranks.channel import Channel, Message
-from workbench.ranks.compare import Difference, Mismatch, Rule, compare, mismatch
+from workbench.ranks.compare import EXACT, Difference, Mismatch, Rule, compare, mismatch
 from workbench.ranks.draws import InputSource
 from workbench.ranks.failures import failure
 from workbench.ranks.peer import Peer, PeerFailed, PeerGone
 from workbench.ranks.shared import Region
 from workbench.ranks.transport import unpack
+from workbench.ranks.tree import copied, leaves
 
 _MAX_WORDS = 400
 _UNREADABLE = (ValueError, TypeError, KeyError, AttributeError, OSError, RecursionError)
 """What reading a hostile header may raise; a header that cannot be read is a breach of the contract."""
 
 BASELINE, CANDIDATE = "baseline", "candidate"
+_PREPARED = ("result", "arguments", "alternatives")
 
 
 @dataclass(frozen=True)
@@ -38,7 +40,17 @@ class Prepared:
     header: Message
     expected: Any
     after: Any
-    """Arguments as the reference left them."""
+    """The tensors of each argument as the reference left them."""
+    alternatives: Any
+
+
+@dataclass(frozen=True)
+class TimedResult:
+    """What one side made of one checked call."""
+
+    header: Message
+    value: Any
+    alternatives: Any = None
 
 
 @dataclass
@@ -46,7 +58,7 @@ class TimedRun:
     """Results of checked timed calls by side and call, kept until both sides have made the call."""
 
     number: int
-    results: dict[str, dict[int, tuple[Message, Any]]] = field(default_factory=lambda: {BASELINE: {}, CANDIDATE: {}})
+    results: dict[str, dict[int, TimedResult]] = field(default_factory=lambda: {BASELINE: {}, CANDIDATE: {}})
 
 
 class BaselineFailed(Exception):
@@ -83,7 +95,9 @@ class JudgeRank:
         """Take the problem: its job and the secret seed."""
         job = message["job"]
         self._inputs = InputSource(job, message["seed"], self._rank)
-        self._rule = Rule(job["compare"], job["tolerance"]["rms"], job["tolerance"]["rel"])
+        self._argument_rule = Rule.of(job["rule"])
+        self._rules = [Rule.of(output) for output in job["outputs"]]
+        self._alternatives = bool(job["alternatives"])
         self._names = [spec["name"] for spec in job["inputs"]]
         self._mutates = [spec["mutates"] for spec in job["inputs"]]
         self._mutable = [place for place, effect in enumerate(self._mutates) if effect != "none"]
@@ -105,10 +119,10 @@ class JudgeRank:
         arguments = self._inputs.draw(message["number"], message["trial"], message["stock"], message["scale"])
         peer = self._peer(BASELINE)
         effects = "must" in self._mutates
-        reply = self._baseline(lambda: peer.trial(arguments, self._mutable, check_arguments=effects))
-        after = _copied(unpack(reply["arguments"], peer.outbox)) if effects else arguments
+        reply = self._baseline(lambda: peer.trial(arguments, self._mutable, effects, self._alternatives))
         self._form = reply["result"]
-        return Prepared(arguments, reply["result"], _copied(unpack(reply["result"], peer.outbox)), after)
+        result, after, others = (copied(unpack(reply[k], peer.outbox)) if k in reply else None for k in _PREPARED)
+        return Prepared(arguments, reply["result"], result, after, others)
 
     def _trial(self, message: Message) -> Message:
         """One call of the candidate on fresh inputs, compared: the report for the parent."""
@@ -134,7 +148,7 @@ class JudgeRank:
             return {"status": "contract", "detail": f"the result could not be read: {error}"}
         if found:
             return self._mismatch_report(found)
-        return _report(compare(prepared.expected, got, self._rule))
+        return _report(compare(prepared.expected, got, self._rules, prepared.alternatives))
 
     def _mismatch_report(self, found: Mismatch, call: str = "") -> Message:
         """A breach of the contract, or a wrong result where the data decide the lengths."""
@@ -156,12 +170,10 @@ class JudgeRank:
         return None
 
     def _judge_argument(self, prepared: Prepared, place: int, after: Any, must: bool) -> Message | None:
-        expected = prepared.after[place] if must else prepared.arguments[place]
-        if not isinstance(expected, torch.Tensor):
-            return None
-        rule = self._rule if must else Rule("exact", 0.0, 0.0)
-        same_form = isinstance(after, torch.Tensor) and (after.shape, after.dtype) == (expected.shape, expected.dtype)
-        found = compare(expected, after, rule, self._names[place]) if same_form else Difference(first_bad="form")
+        expected = tuple(prepared.after[place] if must else leaves(prepared.arguments[place]))
+        rule = self._argument_rule if must else EXACT
+        same = _forms(after) == _forms(expected)
+        found = compare(expected, after, [rule], name=self._names[place]) if same else Difference(first_bad="form")
         if found.passes:
             return None
         words = "is not what the contract makes of it" if must else "was changed"
@@ -189,16 +201,18 @@ class JudgeRank:
         peer, number = self._peer(side), self._timed.number
         sample = peer.call(self._inputs.deltas(number, call))
         if last or self._inputs.checked(number, call):
-            reply = peer.export()
-            self._timed.results[side][call] = (reply["result"], self._read_timed(reply["result"], peer))
+            reply = peer.export(self._alternatives and side == BASELINE)
+            self._timed.results[side][call] = self._read_timed(reply, peer)
         return sample
 
-    def _read_timed(self, header: Any, peer: Peer) -> Any:
+    def _read_timed(self, reply: Message, peer: Peer) -> TimedResult:
         """A copy of a timed call's result; PeerFailed, before it is copied, if its form is not the reference's."""
+        header = reply["result"]
         try:
             found = mismatch(self._form, header)
             if found is None or (found.kind == "shape" and self._lengths_vary):
-                return _copied(unpack(header, peer.outbox))
+                others = copied(unpack(reply["alternatives"], peer.outbox)) if "alternatives" in reply else None
+                return TimedResult(header, copied(unpack(header, peer.outbox)), others)
         except _UNREADABLE as error:
             raise PeerFailed({"status": "contract", "detail": f"the result could not be read: {error}"}) from None
         raise PeerFailed(self._mismatch_report(found, "a timed call: "))
@@ -207,11 +221,11 @@ class JudgeRank:
         """Compare the calls that both sides have made; the first bad report."""
         expected, got = self._timed.results[BASELINE], self._timed.results[CANDIDATE]
         for call in sorted(expected.keys() & got.keys()):
-            (want_header, want), (have_header, have) = expected.pop(call), got.pop(call)
-            found = mismatch(want_header, have_header)
+            want, have = expected.pop(call), got.pop(call)
+            found = mismatch(want.header, have.header)
             if found:
                 return self._mismatch_report(found, f"timed call {call}: ")
-            difference = compare(want, have, self._rule)
+            difference = compare(want.value, have.value, self._rules, want.alternatives)
             if not difference.passes:
                 detail = f"timed call {call}: not the result of its inputs"
                 return {**_report(difference), "detail": detail}
@@ -258,10 +272,8 @@ def _report(difference: Difference) -> Message:
     }
 
 
-def _copied(value: Any) -> Any:
-    """A copy that later calls cannot change."""
-    if isinstance(value, torch.Tensor):
-        return value.detach().clone()
-    if isinstance(value, dict):
-        return {key: _copied(item) for key, item in value.items()}
-    return tuple(_copied(item) for item in value) if isinstance(value, (list, tuple)) else value
+def _forms(tensors: Any) -> list[Any]:
+    """Shape and dtype of each tensor; what a rank sent may be anything."""
+    if not isinstance(tensors, (tuple, list)):
+        return [None]
+    return [(leaf.shape, leaf.dtype) if isinstance(leaf, torch.Tensor) else None for leaf in tensors]

@@ -12,6 +12,7 @@ from workbench.ranks.draws import Delta
 from workbench.ranks.failures import read_failure
 from workbench.ranks.shared import Region
 from workbench.ranks.transport import pack
+from workbench.ranks.tree import plain
 
 _now = time.perf_counter_ns
 _MAX_WORDS = 400
@@ -38,16 +39,17 @@ class Peer:
         self._inbox = inbox
         self.outbox = outbox
 
-    def trial(self, arguments: Sequence[Any], mutable: list[int], check_arguments: bool) -> Message:
-        """Run one call on fresh arguments; {ns, result, aliases[, arguments]}."""
-        header, _end = pack(arguments, self._inbox)
-        message = {"op": "trial", "inputs": header, "mutable": mutable, "arguments": check_arguments}
+    def trial(
+        self, arguments: Sequence[Any], mutable: list[int], check_arguments: bool, alternatives: bool = False
+    ) -> Message:
+        """Run one call on fresh arguments; {ns, result, aliases[, arguments][, alternatives]}."""
+        wanted = {"arguments": check_arguments, "alternatives": alternatives}
+        message = {"op": "trial", **self._inputs(arguments, mutable), **wanted}
         return self._ask(message, ("result", "aliases", "ns"))
 
     def begin(self, arguments: Sequence[Any], mutable: list[int]) -> None:
         """Give the arguments that timed calls start from, and make the first call."""
-        header, _end = pack(arguments, self._inbox)
-        self._ask({"op": "call", "inputs": header, "mutable": mutable}, ("ns",))
+        self._ask({"op": "call", **self._inputs(arguments, mutable)}, ("ns",))
 
     def call(self, deltas: Iterable[Delta]) -> tuple[int, int]:
         """One timed call: its duration in ns as the rank claims, and the judge's own bracket around it."""
@@ -56,9 +58,9 @@ class Peer:
         reply = self._ask({"op": "call", "deltas": header}, ("ns",))
         return reply["ns"], _now() - before
 
-    def export(self) -> Message:
-        """The result of the last call: {result, aliases}."""
-        return self._ask({"op": "export", "arguments": False}, ("result",))
+    def export(self, alternatives: bool = False) -> Message:
+        """The result of the last call: {result, aliases[, alternatives]}."""
+        return self._ask({"op": "export", "arguments": False, "alternatives": alternatives}, ("result",))
 
     def peak(self) -> Message:
         """The measured peak of the ranks' link: {peak: {op: [ns]}, bytes}."""
@@ -69,6 +71,11 @@ class Peer:
         self._channel.close()
         self._inbox.close()
         self.outbox.close()
+
+    def _inputs(self, arguments: Sequence[Any], mutable: list[int]) -> Message:
+        kinds, values = zip(*map(plain, arguments)) if arguments else ((), ())
+        header, _end = pack(values, self._inbox)
+        return {"inputs": header, "kinds": kinds, "mutable": mutable}
 
     def _ask(self, message: Message, needed: tuple[str, ...]) -> Message:
         try:

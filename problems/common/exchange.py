@@ -1,0 +1,27 @@
+"""All-to-all of rows, as many to each rank as its sender says."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+import torch.distributed as dist
+
+
+def exchange_rows(
+    rows: torch.Tensor, sent: Sequence[int], received: Sequence[int], group: dist.ProcessGroup | None = None
+) -> torch.Tensor:
+    """The rows that other ranks sent here, in rank order; ``rows`` go out in rank order, ``sent[r]`` of them to rank r.
+
+    ``received[r]`` rows (first dimension) come from rank r. Group None means all ranks.
+    """
+    arrived = rows.new_empty(sum(received), *rows.shape[1:])
+    dist.all_to_all_single(arrived, rows.contiguous(), list(received), list(sent), group=group)
+    return arrived
+
+
+def exchange_counts(counts: torch.Tensor, group: dist.ProcessGroup | None = None) -> torch.Tensor:
+    """What each rank has for this one, in rank order; ``counts[r]`` is this rank's number (or row) for rank r."""
+    arrived = torch.empty_like(counts)
+    dist.all_to_all_single(arrived, counts.contiguous(), group=group)
+    return arrived

@@ -1,0 +1,1 @@
+"""``utils``, as candidates know it."""
