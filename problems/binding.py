@@ -78,12 +78,22 @@ def judge_job(binding: Binding, rank: int) -> dict[str, Any]:
         "symbols": dict(binding.symbols),
         "rule": _rule(binding, problem.compare, problem.tolerance, 0.0),
         "inputs_code": problem.code("inputs.py"),
+        "generator": _generator(binding),
         "alternatives": bool(problem.code("alternatives.py")),
         "scales": list(problem.scales),
         "returns_input": problem.returns_input,
         "inputs": [_argument(binding, item, rank) for item in problem.inputs if not item.default],
         "outputs": [_result(binding, item, rank) for item in problem.outputs],
     }
+
+
+def _generator(binding: Binding) -> dict[str, Any] | None:
+    """What a checkout's generator is called with, beside rank, world size, trial and device."""
+    problem, symbols = binding.problem, binding.symbols
+    if not problem.generator:
+        return None
+    file = str(problem.folder / problem.generator)
+    return {"file": file, "number": problem.number, "shape": [symbols["M"], symbols["N"]], "dtype": binding.dtype}
 
 
 def _argument(binding: Binding, item: Input, rank: int) -> dict[str, Any]:

@@ -6,15 +6,15 @@ import difflib
 import functools
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import tomli
 
 from problems import schema
+from problems.checkout import checkout_entries, checkout_problem
 from problems.checks import check_problem
-from problems.model import Problem
+from problems.model import Entry, Problem
 from workbench.errors import ProblemError
 
 BUILT_IN = Path(__file__).resolve().parent
@@ -26,34 +26,35 @@ _REQUIRED = (
 )
 
 
-@dataclass(frozen=True)
-class Entry:
-    """One line of the catalogue."""
-
-    number: int
-    stem: str
-    title: str
-    group: str
-    parallelism: tuple[str, ...]
-    folder: Path
-    collectives: tuple[str, ...] = ()
-
-
-def catalogue(paths: Sequence[str | Path] = ()) -> list[Entry]:
+def catalogue(paths: Sequence[str | Path] = (), pkb: str | Path = "") -> list[Entry]:
     """All problems: the built-in ones by number, then those of the user's folders in the order of ``paths``.
 
-    Raises ProblemError for a folder that is missing and for a number or stem that is used twice.
+    With ``pkb``, the top of a ParallelKernelBench checkout, its problems alone. Raises ProblemError for a folder that
+    is missing and for a number or stem that is used twice.
     """
     entries = list(_built_in())
+    if pkb:
+        return checkout_entries(Path(pkb).expanduser().resolve(), {entry.stem: entry for entry in entries})
     for path in paths:
         entries += _listed(_user_folder(Path(path).expanduser()))
     _refuse_twins(entries)
     return entries
 
 
-def find_problem(text: str, paths: Sequence[str | Path] = ()) -> Problem:
+def find_problem(text: str, paths: Sequence[str | Path] = (), pkb: str | Path = "") -> Problem:
     """The problem that ``42``, ``problem_42``, ``42_zero2_optimizer_shard_grad`` or a unique part of the name means."""
-    return load_problem(find_entry(text, catalogue(paths)).folder)
+    return load_entry(find_entry(text, catalogue(paths, pkb)))
+
+
+def load_entry(entry: Entry) -> Problem:
+    """The problem of a line of the catalogue."""
+    if entry.checkout:
+        return checkout_problem(entry.folder, entry, _known)
+    return load_problem(entry.folder)
+
+
+def _known(stem: str) -> Problem | None:
+    return next((load_problem(entry.folder) for entry in _built_in() if entry.stem == stem), None)
 
 
 def find_entry(text: str, entries: Sequence[Entry]) -> Entry:

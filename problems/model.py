@@ -11,20 +11,38 @@ from problems.inline import inlined
 
 Effect = Literal["none", "may", "must"]
 """Mutation of an argument: forbidden, allowed and not compared, or part of the result and compared."""
-Compare = Literal["close", "exact", "set", "between", "lookup"]
-"""How an output is compared. ``close``: within the tolerance. ``exact``: equal. ``set``: equal as sorted lists.
-``between``: within bounds that the reference's ``alternatives`` gives, plus the tolerance. ``lookup``: labels of the
-output before it; each (value, label) must be among the pairs that ``alternatives`` gives for its row, none used twice.
+Compare = Literal["close", "exact", "set", "between", "lookup", "allclose"]
+"""How an output is compared.
+
+``close``: within the tolerance. ``allclose``: the same with ``rms`` as absolute part, for whole numbers and other
+dtypes too. ``exact``: equal. ``set``: equal as sorted lists. ``between``: within bounds that ``alternatives``
+gives, plus the tolerance. ``lookup``: labels of the output before it; each (value, label) must be one of the pairs that
+``alternatives`` gives for its row, none used twice.
 """
 InputKind = Literal[
-    "tensor", "tensors", "linear", "int", "float", "bool", "string", "list", "size", "none", "group", "sparse"
+    "tensor", "tensors", "linear", "int", "float", "bool", "string", "list", "size", "none", "group", "sparse", "any"
 ]
 """``tensors`` is a list of equal tensors (the first dimension counts them); ``linear`` is a ``torch.nn.Linear`` with
 bias, its shape (out, in); ``sparse`` a coalesced COO tensor; ``size`` a ``torch.Size``; ``group`` a process group."""
-OutputKind = Literal["tensor", "tensors", "int", "size", "none"]
+OutputKind = Literal["tensor", "tensors", "int", "size", "none", "any"]
 CollectiveOp = Literal[
     "all_reduce", "all_gather", "reduce_scatter", "all_to_all", "broadcast", "reduce", "gather", "scatter"
 ]
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One line of the catalogue."""
+
+    number: int
+    stem: str
+    title: str
+    group: str
+    parallelism: tuple[str, ...]
+    folder: Path
+    collectives: tuple[str, ...] = ()
+    checkout: bool = False
+    """Whether it comes from a ParallelKernelBench checkout, whose top is ``folder``."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -163,11 +181,14 @@ class Problem:
     """The result may be an argument itself on some rank."""
     collectives: tuple[str, ...] = ()
     """Names of the collectives that the reference calls."""
+    reference_file: str = "reference.py"
+    generator: str = ""
+    """The file of a checkout that makes the arguments; empty where problem.toml describes them."""
 
     @property
     def reference_path(self) -> Path:
         """The file that holds the reference's ``solution``."""
-        return self.folder / "reference.py"
+        return self.folder / self.reference_file
 
     @property
     def arguments(self) -> list[str]:

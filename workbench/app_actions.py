@@ -13,6 +13,7 @@ from workbench.config import THEMES
 
 if TYPE_CHECKING:
     from widgets.editor_pane import EditorPane
+    from widgets.state import RunView
     from workbench.controllers.layout import LayoutControl
     from workbench.controllers.picking import Picking
     from workbench.controllers.runs import RunControl
@@ -59,6 +60,11 @@ class AppActions(RowDiff):
     def files(self) -> FileControl:
         """Its working file."""
         return self.desk.files
+
+    @property
+    def view(self) -> RunView:
+        """What the events so far have made known."""
+        return self.desk.view
 
     @property
     def panes(self) -> dict[str, Widget]:

@@ -88,6 +88,7 @@ class ProblemSettings:
     """Where problems come from."""
 
     paths: list[str] = setting([], "folders with problem folders of your own", path="file")
+    pkb: str = setting("", "top of a ParallelKernelBench checkout to take the problems from", "--pkb", path="file")
 
 
 @dataclass(frozen=True)

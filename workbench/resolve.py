@@ -29,11 +29,12 @@ def resolve_target(
 ) -> Target:
     """The target that a problem's name means under these settings.
 
-    ``file`` is the working file; without it, it is the usual one below ``root`` (the current folder). With
+    ``file`` is the working file; without it, it is the usual one below ``root`` (the current folder, or the checkout
+    that the problem comes from). With
     ``any_dtype`` a dtype that the problem does not take gives way to its first. Raises UsageError and ProblemError.
     """
-    problem = find_problem(name, settings.problems.paths)
-    usual = working_file(problem, settings.run.backend, Path.cwd() if root is None else root)
+    problem = find_problem(name, settings.problems.paths, settings.problems.pkb)
+    usual = working_file(problem, settings.run.backend, root or Path(settings.problems.pkb).expanduser())
     device = choose_device(settings.ranks.device, settings.ranks.world, settings.ranks.python)
     if device == "cpu" and settings.ranks.world > MOST_CPU_RANKS:
         raise UsageError(f"{settings.ranks.world} ranks are too many for CPU ranks: give --ranks 1 to {MOST_CPU_RANKS}")

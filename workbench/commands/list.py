@@ -10,8 +10,9 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from problems.loader import Entry, catalogue
+from problems.loader import catalogue
 from problems.matching import contains, matching, short_name
+from problems.model import Entry
 from sessions.model import Attempt, Standing
 from workbench.commands.arguments import add_json
 from workbench.errors import UsageError
@@ -39,7 +40,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Print one line a problem."""
     settings = load_settings()
-    entries = _chosen(catalogue(settings.problems.paths), arguments)
+    entries = _chosen(catalogue(settings.problems.paths, settings.problems.pkb), arguments)
     known, trouble = standings(settings)
     if trouble:
         print(f"pkwb: {trouble}", file=sys.stderr)

@@ -43,7 +43,7 @@ def _target(opener: Opener, arguments: argparse.Namespace) -> Target | None:
         return opener.target(arguments.problem, arguments.file)
     if arguments.file is not None:
         raise UsageError("name the problem that --file belongs to, for example `pkwb open 1 --file kernel.py`")
-    catalogue(opener.settings.problems.paths)
+    catalogue(opener.settings.problems.paths, opener.settings.problems.pkb)
     return None
 
 

@@ -76,7 +76,7 @@ def _row(item: Attempt | Sitting) -> tuple[str, ...]:
 
 
 def _stem(name: str, settings: Settings) -> str:
-    return find_entry(name, catalogue(settings.problems.paths)).stem
+    return find_entry(name, catalogue(settings.problems.paths, settings.problems.pkb)).stem
 
 
 def _attempt_row(attempt: Attempt) -> tuple[str, ...]:

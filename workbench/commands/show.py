@@ -50,7 +50,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Print the problem."""
     flags = flag_values(arguments)
     settings = load_settings(flags)
-    problem = find_problem(arguments.problem, settings.problems.paths)
+    problem = find_problem(arguments.problem, settings.problems.paths, settings.problems.pkb)
     binding = resolve_binding(problem, settings, "run.dtype" not in flags)
     if arguments.json:
         print(json.dumps(_document(binding), indent=1))

@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
-from problems.loader import Entry, catalogue
+from problems.loader import catalogue
+from problems.model import Entry
 from sessions.model import Standing
 from workbench.errors import PkwbError
 from workbench.resolve import ensure_working_file
@@ -78,7 +79,7 @@ class Picking:
 def _read(settings: Settings) -> tuple[list[Entry], dict[str, Standing], str]:
     from workbench.stores import standings
 
-    return catalogue(settings.problems.paths), *standings(settings)
+    return catalogue(settings.problems.paths, settings.problems.pkb), *standings(settings)
 
 
 def _first_text(target: Target) -> str:

@@ -18,6 +18,7 @@ import torch
 from workbench.ranks.arguments import Arguments
 from workbench.ranks.become import flush_output
 from workbench.ranks.channel import Channel, Message
+from workbench.ranks.checkout import generate
 from workbench.ranks.device import init_group, make_device
 from workbench.ranks.draws import Delta
 from workbench.ranks.failures import failure
@@ -117,6 +118,12 @@ class CandidateRank:
             reply["alternatives"], end = pack(found, self._outbox, end)
         return reply
 
+    def _generate(self, message: Message) -> Message:
+        """Arguments from a checkout's generator; asked of baseline ranks alone."""
+        made = generate(message["spec"], message["trial"], self._device.tensor_device)
+        header, _end = pack(tuple(value for _, value in made), self._outbox)
+        return {"inputs": header, "kinds": [kind for kind, _ in made]}
+
     def _peak(self, _message: Message) -> Message:
         world, device = self._place.world, self._device.tensor_device
         return {"peak": measure_peak(self._timer, world, device), "bytes": peak_bytes(world, device)}
@@ -131,6 +138,7 @@ _OPERATIONS: dict[str, Callable[[CandidateRank, Message], Message]] = {
     "call": CandidateRank._call,
     "export": CandidateRank._export,
     "trial": CandidateRank._trial,
+    "generate": CandidateRank._generate,
     "peak": CandidateRank._peak,
 }
 

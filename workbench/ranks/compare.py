@@ -78,12 +78,12 @@ class Mismatch:
     kind: str = "form"
 
 
-def mismatch(expected: Message, got: Message, name: str = "out") -> Mismatch | None:
-    """What is wrong with the form of a result; None when it is the reference's."""
+def mismatch(expected: Message, got: Message, any_dtype: bool = False, name: str = "out") -> Mismatch | None:
+    """What is wrong with the form of a result; None when it is the reference's, ``any_dtype`` apart."""
     if expected["t"] != got.get("t"):
         return Mismatch(f"{name} is {structure(got)}, the reference returns {structure(expected)}")
     if expected["t"] == "tensor":
-        return _tensor_mismatch(expected, got, name)
+        return _tensor_mismatch(expected, got, any_dtype, name)
     if expected["t"] not in ("sequence", "dict"):
         return None
     if len(expected["items"]) != len(got["items"]):
@@ -91,7 +91,7 @@ def mismatch(expected: Message, got: Message, name: str = "out") -> Mismatch | N
     if expected.get("keys") != got.get("keys"):
         return Mismatch(f"{name} has the keys {got['keys']}, the reference {expected['keys']}")
     pairs = enumerate(zip(expected["items"], got["items"]))
-    found = [mismatch(one, other, f"{name}[{part}]") for part, (one, other) in pairs]
+    found = [mismatch(one, other, any_dtype, f"{name}[{part}]") for part, (one, other) in pairs]
     worst = [one for one in found if one is not None]
     return min(worst, key=lambda one: one.kind, default=None)
 
@@ -135,9 +135,9 @@ def _parts(value: Any) -> Sequence[Any]:
     return tuple(value.values()) if isinstance(value, dict) else value
 
 
-def _tensor_mismatch(expected: Message, got: Message, name: str) -> Mismatch | None:
+def _tensor_mismatch(expected: Message, got: Message, any_dtype: bool, name: str) -> Mismatch | None:
     for key, kind in (("device", "form"), ("dtype", "form"), ("shape", "shape")):
-        if expected[key] != got.get(key):
+        if expected[key] != got.get(key) and not (any_dtype and key == "dtype"):
             return Mismatch(f"{name} has {key} {got.get(key)}, the reference {expected[key]}", kind)
     return None
 
@@ -162,6 +162,8 @@ def _compare_tensors(expected: torch.Tensor, got: torch.Tensor, rule: Rule, alte
 
 def _limits(expected: torch.Tensor, rule: Rule) -> tuple[float, float] | None:
     """The absolute and the relative part of the tolerance; None: the values must be equal."""
+    if rule.compare == "allclose":
+        return rule.rms, rule.rel
     if rule.compare == "exact" or not (expected.is_floating_point() or expected.is_complex()):
         return None
     return rule.rms * _rms(_flat(expected)), rule.rel

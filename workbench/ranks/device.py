@@ -78,7 +78,7 @@ class CudaDevice:
         torch.set_num_threads(max(1, threads))
         torch.cuda.set_device(rank)
         self.tensor_device = torch.device("cuda", rank)
-        self._begin, self._end = (torch.cuda.Event(enable_timing=True) for _ in range(2))  # type: ignore[no-untyped-call]
+        self._begin, self._end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
 
     def synchronize(self) -> None:
         """Wait for all streams of the GPU."""
@@ -86,7 +86,7 @@ class CudaDevice:
 
     def start(self) -> int:
         """Record the first event behind a short spin, so that launches queue up and their gaps do not count."""
-        torch.cuda._sleep(_SPIN_CYCLES)  # type: ignore[no-untyped-call]
+        torch.cuda._sleep(_SPIN_CYCLES)
         self._begin.record()
         return _clock()
 

@@ -68,8 +68,7 @@ class InputSource:
 
     def checked(self, number: int, call: int) -> bool:
         """Whether the result of this timed call is compared; the same on all ranks."""
-        chance = torch.rand((), generator=self._generator(number, call, "check"))
-        return float(chance) < _CHECKED_SHARE
+        return is_checked(self._seed, number, call)
 
     @property
     def _placed(self) -> list[tuple[int, Message]]:
@@ -166,11 +165,20 @@ class InputSource:
 
     def _generator(self, number: int, call: int, what: int | str, same: int = 0) -> torch.Generator:
         """A generator that is a function of these alone; ranks that give the same ``same`` get the same one."""
-        label = f"{number}/{call}/{what}/{same}".encode()
-        digest = hashlib.blake2b(label, key=self._seed, digest_size=8).digest()
-        generator = torch.Generator()
-        generator.manual_seed(int.from_bytes(digest, "big") >> 1)
-        return generator
+        return generator_of(self._seed, f"{number}/{call}/{what}/{same}")
+
+
+def generator_of(seed: bytes, label: str) -> torch.Generator:
+    """A generator that is a function of seed and label alone."""
+    digest = hashlib.blake2b(label.encode(), key=seed, digest_size=8).digest()
+    generator = torch.Generator()
+    generator.manual_seed(int.from_bytes(digest, "big") >> 1)
+    return generator
+
+
+def is_checked(seed: bytes, number: int, call: int) -> bool:
+    """Whether the result of a timed call is compared: one in ten, the same calls on all ranks."""
+    return float(torch.rand((), generator=generator_of(seed, f"{number}/{call}/check"))) < _CHECKED_SHARE
 
 
 def _compiled(code: str, problem: str) -> Callable[[Case], dict[str, Any]]:

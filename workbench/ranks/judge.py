@@ -16,6 +16,7 @@ from typing import Any
 import torch
 
 from workbench.ranks.channel import Channel, Message
+from workbench.ranks.checkout import CheckoutInputs
 from workbench.ranks.compare import EXACT, Difference, Mismatch, Rule, compare, mismatch
 from workbench.ranks.draws import InputSource
 from workbench.ranks.failures import failure
@@ -94,7 +95,8 @@ class JudgeRank:
     def _setup(self, message: Message) -> Message:
         """Take the problem: its job and the secret seed."""
         job = message["job"]
-        self._inputs = InputSource(job, message["seed"], self._rank)
+        self._inputs = self._source(job, message["seed"])
+        self._as_any_dtype = job["rule"]["compare"] == "allclose"
         self._argument_rule = Rule.of(job["rule"])
         self._rules = [Rule.of(output) for output in job["outputs"]]
         self._alternatives = bool(job["alternatives"])
@@ -104,6 +106,19 @@ class JudgeRank:
         self._returns_input = bool(job["returns_input"])
         self._lengths_vary = any(-1 in output["shape"] for output in job["outputs"])
         return {}
+
+    def _source(self, job: Message, seed: str) -> InputSource | CheckoutInputs:
+        spec = job["generator"]
+        if spec is None:
+            return InputSource(job, seed, self._rank)
+        return CheckoutInputs(seed, self._rank, lambda trial: self._generated(spec, trial))
+
+    def _generated(self, spec: Message, trial: int) -> list[Any]:
+        made: list[Any] = self._baseline(lambda: self._peer(BASELINE).generate(spec, trial))
+        self._names = [*self._names, *(f"argument {place + 1}" for place in range(len(self._names), len(made)))]
+        self._mutates = ["may"] * len(made)
+        self._mutable = list(range(len(made)))
+        return made
 
     def _attach(self, message: Message) -> Message:
         """Take a new baseline or candidate rank: its channel and the two shared regions came as descriptors."""
@@ -142,7 +157,7 @@ class JudgeRank:
 
     def _judge_result(self, prepared: Prepared, reply: Message) -> Message:
         try:
-            found = mismatch(prepared.header, reply["result"])
+            found = mismatch(prepared.header, reply["result"], self._as_any_dtype)
             got = None if found else unpack(reply["result"], self._peer(CANDIDATE).outbox)
         except _UNREADABLE as error:
             return {"status": "contract", "detail": f"the result could not be read: {error}"}
@@ -209,7 +224,7 @@ class JudgeRank:
         """A copy of a timed call's result; PeerFailed, before it is copied, if its form is not the reference's."""
         header = reply["result"]
         try:
-            found = mismatch(self._form, header)
+            found = mismatch(self._form, header, self._as_any_dtype)
             if found is None or (found.kind == "shape" and self._lengths_vary):
                 others = copied(unpack(reply["alternatives"], peer.outbox)) if "alternatives" in reply else None
                 return TimedResult(header, copied(unpack(header, peer.outbox)), others)
@@ -222,7 +237,7 @@ class JudgeRank:
         expected, got = self._timed.results[BASELINE], self._timed.results[CANDIDATE]
         for call in sorted(expected.keys() & got.keys()):
             want, have = expected.pop(call), got.pop(call)
-            found = mismatch(want.header, have.header)
+            found = mismatch(want.header, have.header, self._as_any_dtype)
             if found:
                 return self._mismatch_report(found, f"timed call {call}: ")
             difference = compare(want.value, have.value, self._rules, want.alternatives)

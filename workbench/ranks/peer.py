@@ -11,8 +11,8 @@ from workbench.ranks.channel import Channel, Message
 from workbench.ranks.draws import Delta
 from workbench.ranks.failures import read_failure
 from workbench.ranks.shared import Region
-from workbench.ranks.transport import pack
-from workbench.ranks.tree import plain
+from workbench.ranks.transport import pack, unpack
+from workbench.ranks.tree import described, plain
 
 _now = time.perf_counter_ns
 _MAX_WORDS = 400
@@ -61,6 +61,12 @@ class Peer:
     def export(self, alternatives: bool = False) -> Message:
         """The result of the last call: {result, aliases[, alternatives]}."""
         return self._ask({"op": "export", "arguments": False, "alternatives": alternatives}, ("result",))
+
+    def generate(self, spec: Message, trial: int) -> list[Any]:
+        """The arguments that a checkout's generator makes on this rank, copied."""
+        reply = self._ask({"op": "generate", "spec": spec, "trial": trial}, ("inputs", "kinds"))
+        values = unpack(reply["inputs"], self.outbox)
+        return [described(kind, value) for kind, value in zip(reply["kinds"], values)]
 
     def peak(self) -> Message:
         """The measured peak of the ranks' link: {peak: {op: [ns]}, bytes}."""

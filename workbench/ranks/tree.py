@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
+import torch.distributed as dist
 
 from workbench.ranks.groups import GroupOf, join
 
@@ -33,6 +34,8 @@ def plain(value: Any) -> tuple[str, Any]:
         return "linear", tuple(_linear_parts(value))
     if isinstance(value, GroupOf):
         return "group", value.ranks
+    if isinstance(value, dist.ProcessGroup):
+        return "group", tuple(dist.get_process_group_ranks(value))
     if isinstance(value, torch.Size):
         return "size", tuple(value)
     return "list" if isinstance(value, list) else "plain", value
@@ -41,6 +44,11 @@ def plain(value: Any) -> tuple[str, Any]:
 def rebuilt(kind: str, value: Any, device: torch.device) -> Any:
     """The argument itself, its tensors as copies on ``device``; process groups are joined on the way."""
     return _REBUILD[kind](_placed(value, device))
+
+
+def described(kind: str, value: Any) -> Any:
+    """The argument itself on the CPU, a process group by its members: the form that ``plain`` takes."""
+    return GroupOf(value) if kind == "group" else rebuilt(kind, value, torch.device("cpu"))
 
 
 def copied(value: Any) -> Any:

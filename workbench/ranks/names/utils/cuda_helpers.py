@@ -8,6 +8,7 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 
 def compile_cuda_extension(
@@ -21,15 +22,16 @@ def compile_cuda_extension(
 
     Raises RuntimeError with the compiler's output, and OSError where there is no CUDA toolkit.
     """
-    from torch.utils.cpp_extension import load_inline
+    from torch.utils import cpp_extension
 
+    build: Any = cpp_extension.load_inline
     extras = [list(extra or ()) for extra in (extra_cuda_cflags, extra_include_paths, extra_ldflags)]
     digest = hashlib.sha256(repr((name, cuda_src, extras)).encode()).hexdigest()[:16]
     folder = _shared_scratch() / f"{name}-{digest}"
     folder.mkdir(parents=True, exist_ok=True)
     with open(folder / "ranks", "w", encoding="utf-8") as turn:
         fcntl.flock(turn, fcntl.LOCK_EX)
-        module: ModuleType = load_inline(  # type: ignore[no-untyped-call]
+        module: ModuleType = build(
             name=name,
             cpp_sources="",
             cuda_sources=cuda_src,
