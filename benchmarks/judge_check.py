@@ -22,7 +22,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from problems.binding import bind
 from problems.loader import catalogue, find_problem
-from problems.starter import starter_text
+from problems.starter import BACKENDS, starter_text
 from workbench.config import Settings
 from workbench.devices import choose_device
 from workbench.errors import ProblemError
@@ -107,7 +107,8 @@ def _rows(options: argparse.Namespace) -> Iterator[tuple[bool, str]]:
         except ProblemError as error:
             yield True, f"- {entry.stem}: {error}"
             continue
-        text = starter_text(sitting.target.problem, "pytorch")
+        text = starter_text(sitting.target.problem, options.backend)
+        text = text.replace("USE_KERNEL = False", "USE_KERNEL = True") if options.use_kernel else text
         verdict, first, seconds = asyncio.run(sitting.judge([text, text]))[-1]
         yield verdict.status == "ok", _row(entry.stem, "ok", verdict, first, seconds)
     bad = {name: case for name, case in BAD.items() if options.device == "cuda" or name not in ONLY_CUDA}
@@ -123,6 +124,8 @@ def main() -> int:
     parser.add_argument("--ranks", type=int, default=2)
     parser.add_argument("--size", default="default")
     parser.add_argument("--dtype", default="bfloat16")
+    parser.add_argument("--backend", default="pytorch", choices=BACKENDS, help="whose starters are judged")
+    parser.add_argument("--use-kernel", action="store_true", help="with the starter's kernel switched on")
     parser.add_argument("--limit", type=float, default=10.0, help="seconds for one trial")
     parser.add_argument("problems", nargs="*", help="problem numbers; none = all")
     options = parser.parse_args()

@@ -1,8 +1,8 @@
 """The expression language of ``problem.toml``: numbers, symbols, ``+ - * / // %``, ``a if b < c else d``, functions.
 
-``min`` and ``max`` take two or more arguments, ``ceil`` and ``sqrt`` one; ``smallest(start, a, b, p)`` is the least
-whole h >= start for which p divides a*h + b; ``divisor(n, first, last)`` is the first whole number from ``first`` to
-``last`` (upwards or downwards) that divides n, and 1 if none does. A formula is parsed once, checked against an
+``min`` and ``max`` take two or more arguments, ``ceil``, ``sqrt`` and ``log2`` one; ``smallest(start, a, b, p)`` is the
+least whole h >= start for which p divides a*h + b; ``divisor(n, first, last)`` is the first whole number from ``first``
+to ``last`` (upwards or downwards) that divides n, and 1 if none does. A formula is parsed once, checked against an
 allow-list of syntax nodes and walked to evaluate it; nothing is ever executed as Python. Values may be numbers or
 tensors (elementwise), recognised by their methods alone.
 """
@@ -153,6 +153,10 @@ def _sqrt(value: Any) -> Any:
     return value.sqrt() if hasattr(value, "sqrt") else math.sqrt(value)
 
 
+def _log2(value: Any) -> Any:
+    return value.log2() if hasattr(value, "log2") else math.log2(value)
+
+
 def _divisor(number: Any, first: Any, last: Any) -> int:
     step = 1 if first <= last else -1
     return next((d for d in range(int(first), int(last) + step, step) if d > 0 and number % d == 0), 1)
@@ -189,6 +193,7 @@ _FUNCTIONS: dict[str, tuple[int, int, Callable[..., Any]]] = {
     "max": (2, 16, _extreme(max, "maximum", "min")),
     "ceil": (1, 1, _ceil),
     "sqrt": (1, 1, _sqrt),
+    "log2": (1, 1, _log2),
     "divisor": (3, 3, _divisor),
     "smallest": (4, 4, _smallest),
 }

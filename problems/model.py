@@ -138,6 +138,8 @@ class Figures:
     flops: str
     hbm_bytes: str
     data_dependent: bool = False
+    known: bool = True
+    """Whether the formulas say anything; they do not for tasks that pkwb has no description of."""
 
 
 @dataclass(frozen=True, kw_only=True)

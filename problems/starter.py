@@ -7,13 +7,16 @@ from pathlib import Path
 
 from problems.model import Problem
 from problems.schema import nearest
+from problems.starters.header import header
+from problems.starters.kernels import KERNELS, kind_of
+from problems.starters.skeleton import skeleton
 from workbench.errors import UsageError
 
 
 def starter_text(problem: Problem, backend: str) -> str:
-    """The first content of a working file: a correct, plain version that runs as it is.
+    """The first content of a working file: a correct version that runs as it is.
 
-    Raises UsageError for an unknown backend.
+    Raises UsageError for an unknown backend, ProblemError for a reference from which no starter can be made.
     """
     return _STARTERS[_known(backend)](problem)
 
@@ -30,18 +33,20 @@ def _known(backend: str) -> str:
     return backend
 
 
-def _pytorch(problem: Problem) -> str:
-    arguments = ", ".join(item.name for item in problem.inputs)
-    compared = "bit for bit" if problem.compare == "exact" else "with the problem's tolerance"
-    effects = [item.name for item in problem.inputs if item.mutates != "none"]
-    writes = f"may write to {', '.join(effects)} only" if effects else "leaves its arguments as they are"
-    header = [
-        f"Problem {problem.number}: {problem.title}.",
-        f"Every rank calls solution({arguments}) in an initialised process group.",
-        f"Every rank's result is compared {compared}; the call {writes}.",
-        "This version is correct and plain. Make it fast; each save runs it.",
-    ]
-    return "".join(f"# {line}\n" for line in header) + "\n" + problem.reference_path.read_text(encoding="utf-8")
+def _plain(problem: Problem) -> str:
+    last = "This version is correct and plain. Make it fast; each save runs it."
+    return header(problem, last) + "\n" + problem.reference_source()
 
 
-_STARTERS: Mapping[str, Callable[[Problem], str]] = {"pytorch": _pytorch}
+def _with_kernel(backend: str) -> Callable[[Problem], str]:
+    return lambda problem: skeleton(problem, KERNELS[backend][kind_of(problem.collectives)])
+
+
+_STARTERS: Mapping[str, Callable[[Problem], str]] = {
+    "pytorch": _plain,
+    "cuda": _with_kernel("cuda"),
+    "triton": _with_kernel("triton"),
+}
+
+BACKENDS = tuple(_STARTERS)
+"""The backends that can be asked for."""

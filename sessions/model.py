@@ -52,3 +52,13 @@ class Sitting:
     ok: int
     best: float | None
     """Highest median speedup of its ok attempts."""
+
+
+@dataclass(frozen=True)
+class Standing:
+    """What is known of a problem from all sittings."""
+
+    best: Attempt | None = None
+    """The fastest ok attempt; where there is none, the newest one that was judged."""
+    opened: float | None = None
+    """When it was opened last, seconds since the epoch."""

@@ -1,4 +1,4 @@
-"""Unsaved text that outlives a crash: one side file per working file and pkwb process, in the state folder."""
+"""Unsaved text that outlives a crash: one side file each time that a working file is open, in the state folder."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import contextlib
 import hashlib
 import json
 import os
+import secrets
 import socket
 import time
 from dataclasses import asdict, dataclass
@@ -46,6 +47,7 @@ class Recovery:
         self._path = Path(os.path.abspath(path))
         self._folder = folder
         self._me = _Writer(host=socket.gethostname(), pid=os.getpid(), born=_born(os.getpid()))
+        self._token = secrets.token_hex(3)
         self._taken: Path | None = None
         self.trouble = ""
 
@@ -101,7 +103,7 @@ class Recovery:
 
     def _own_file(self) -> Path:
         host = hashlib.sha256(self._me.host.encode()).hexdigest()[:6]
-        return self._place() / f"{self._key()}-{host}-{self._me.pid}.json"
+        return self._place() / f"{self._key()}-{host}-{self._me.pid}-{self._token}.json"
 
     def _side_files(self) -> list[Path]:
         try:
@@ -116,12 +118,15 @@ class Recovery:
             text = Recovered(text=str(content["text"]), when=float(content["when"]), kept_at=file)
         except (OSError, ValueError, KeyError, TypeError):
             return None
-        return None if self._still_there(writer, text.when) else text
+        return None if self._still_there(writer, text) else text
 
-    def _still_there(self, writer: _Writer, when: float) -> bool:
+    def _still_there(self, writer: _Writer, text: Recovered) -> bool:
         if writer.host != self._me.host:
-            return time.time() - when < _ABANDONED_SECONDS
-        return writer == self._me or _born(writer.pid) == writer.born != ""
+            return time.time() - text.when < _ABANDONED_SECONDS
+        if writer == self._me:
+            # This process has left the file since: what it kept then is offered like another's.
+            return text.kept_at == self._own_file()
+        return _born(writer.pid) == writer.born != ""
 
     def _on_disk(self) -> str | None:
         try:

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from sessions import rows, schema
-from sessions.model import Attempt, Sitting
+from sessions.model import Attempt, Sitting, Standing
 from workbench.errors import StoreError, UsageError
 from workbench.events import Verdict, to_json
 from workbench.files import state_dir
@@ -25,6 +25,8 @@ from workbench.target import Source, Target
 
 _Result = TypeVar("_Result")
 _SAME_CONDITIONS = "problem, backend, world, size, dtype, device"
+_SAY_NOTHING = "('superseded', 'cancelled', 'infra', 'unknown')"
+"""Endings that say nothing about the kernel."""
 _BEST_FIRST = "speedup IS NULL, speedup DESC, id DESC"
 
 
@@ -92,11 +94,6 @@ class Store:
         statement = "INSERT OR REPLACE INTO openings (problem, backend, path, at) VALUES (?, ?, ?, ?)"
         self._write(lambda db: db.execute(statement, values))
 
-    def last_opened(self) -> str | None:
-        """Stem of the problem opened last."""
-        found = self._rows("SELECT problem FROM openings ORDER BY at DESC LIMIT 1")
-        return str(found[0]["problem"]) if found else None
-
     def attempts(self, problem: str | None = None, limit: int = 200, sitting: str | None = None) -> list[Attempt]:
         """Attempts, newest first; of one problem (its stem) or sitting only, where given."""
         conditions = {"problem": problem, "sitting": sitting}
@@ -118,16 +115,17 @@ class Store:
         found = self._attempts(conditions, _BEST_FIRST, 1)
         return found[0] if found else None
 
-    def best_by_problem(self) -> dict[str, Attempt]:
-        """The fastest ok attempt of each problem, by stem."""
-        best: dict[str, Attempt] = {}
-        ranked = f"row_number() OVER (PARTITION BY problem ORDER BY {_BEST_FIRST})"
+    def standings(self) -> dict[str, Standing]:
+        """What is known of each problem that was opened or attempted, by stem."""
+        best = {attempt.problem: attempt for attempt in self._best_of_each()}
+        opened = {str(row["problem"]): float(row["at"]) for row in self._rows("SELECT problem, at FROM openings")}
+        return {stem: Standing(best.get(stem), opened.get(stem)) for stem in best.keys() | opened.keys()}
+
+    def _best_of_each(self) -> list[Attempt]:
         columns = rows.ATTEMPT_COLUMNS
-        inner = f"SELECT {columns}, {ranked} AS place FROM attempts WHERE status = 'ok'"
-        for row in self._rows(f"SELECT {columns} FROM ({inner}) WHERE place = 1"):
-            found = rows.to_attempt(row)
-            best[found.problem] = found
-        return best
+        ranked = f"row_number() OVER (PARTITION BY problem ORDER BY status != 'ok', {_BEST_FIRST})"
+        inner = f"SELECT {columns}, {ranked} AS place FROM attempts WHERE status NOT IN {_SAY_NOTHING}"
+        return [rows.to_attempt(row) for row in self._rows(f"SELECT {columns} FROM ({inner}) WHERE place = 1")]
 
     def sittings(self, limit: int = 50) -> list[Sitting]:
         """Runs of pkwb with at least one attempt, newest first."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -69,18 +70,21 @@ def test_help_of_each_command(command: str, tmp_path: Path) -> None:
         (["show", "1", "--size", "huge"], "there is no size 'huge'"),
         (["show", "1", "--dtype", "float8"], "float8"),
         (["show", "1", "--ranks", "0"], "--ranks"),
-        (["show", "1", "--ranks", "9"], "--ranks 1 to 8"),
         (["show", "1", "--ranks", "two"], "invalid int value"),
         (["show", "73", "--ranks", "3"], "possible up to 8: 1, 2, 4, 8"),
-        (["list", "--group", "nothing"], "groups are"),
+        (["list", "--group", "nothing"], "no problem has 'nothing' in its group; there are: collective"),
+        (["list", "--collective", "all_recude"], "there are: all_"),
+        (["list", "no", "such", "words"], "no problem fits 'no such words'"),
         (["eval", "1", "missing.py"], "missing.py does not exist"),
         (["eval", "1", "."], "is a folder"),
         (["eval", "1", "empty.py"], "is empty"),
         (["eval", "1", "latin.py"], "latin.py:1 is not UTF-8"),
         (["eval", "1", "latin.py", "--backend", "cuda"], "known: pytorch"),
         (["eval", "1", "latin.py", "--device", "cuda"], "--device cpu"),
+        (["eval", "1", "latin.py", "--ranks", "9"], "--ranks 1 to 8"),
         (["open", "1"], "pkwb eval 1 FILE"),
-        (["open"], "name a problem"),
+        (["open"], "`pkwb open` needs a terminal; without one, use `pkwb eval PROBLEM FILE`"),
+        (["open", "--file", "mine.py"], "name the problem that --file belongs to"),
         (["topology", "--device", "cuda"], "--device cpu"),
         (["sessions", "show", "7"], "there is no attempt 7"),
         (["sessions", "export", "7", "out"], "there is no attempt 7"),
@@ -109,21 +113,43 @@ def test_wrong_settings_stop_the_program(tmp_path: Path) -> None:
 
 
 def test_list(tmp_path: Path, kept: Store) -> None:
-    """The list shows number, name, group, parallelism and the best attempt of each problem."""
+    """The list shows number, name, group, parallelism, the best attempt, the last opening and the collectives."""
+    kept.opened(target("13"))
     lines = ok("list", cwd=tmp_path).splitlines()
-    row = next(line.split() for line in lines if line.split()[1] == "allreduce")
-    assert row == ["1", "allreduce", "collective", "collective", "1.75x"]
+    rows = {line.split()[1]: line.split() for line in lines[1:]}
+    assert rows["allreduce"] == ["1", "allreduce", "collective", "collective", "ok", "1.75x", "all_reduce"]
+    today = time.strftime("%Y-%m-%d")
+    assert rows["gemm_allreduce"][:5] == ["13", "gemm_allreduce", "tensor-parallel", "TP", today]
     numbers = [int(line.split()[0]) for line in lines[1:]]
     assert numbers == sorted(numbers)
     assert {1, 2, 3, 4, 5, 6, 7, 8, 13, 18, 42, 54, 64, 73} <= set(numbers)
 
 
 def test_list_as_data(tmp_path: Path, kept: Store) -> None:
-    """`list --json` is one array, narrowed by --group."""
-    found = json.loads(ok("list", "--json", "--group", "COLL", cwd=tmp_path))
-    assert {entry["group"] for entry in found} == {"collective"}
-    assert found[0]["best"] == {"attempt": 2, "speedup": 1.75}
-    assert found[1]["best"] is None
+    """`list --json` is one array with the best attempt, its conditions and the last opening, as numbers."""
+    kept.opened(target("2"))
+    found = {entry["number"]: entry for entry in json.loads(ok("list", "--json", "--group", "COLL", cwd=tmp_path))}
+    assert {entry["group"] for entry in found.values()} == {"collective"}
+    conditions = {"world": 2, "device": "cpu", "size": "smoke", "dtype": "bfloat16", "backend": "pytorch"}
+    assert found[1]["best"] == {"attempt": 2, "status": "ok", "speedup": 1.75, **conditions}
+    assert (found[1]["collectives"], found[1]["opened"]) == (["all_reduce"], None)
+    assert found[2]["best"] is None
+    assert time.time() - found[2]["opened"] < 100
+
+
+@pytest.mark.parametrize(
+    ("arguments", "numbers"),
+    [
+        (["--parallelism", "zero"], {42}),
+        (["--collective", "all_to_all", "--group", "collective"], {8}),
+        (["problem_42"], {42}),
+        (["ring", "attention", "--group", "context"], {54}),
+    ],
+)
+def test_list_is_narrowed(arguments: list[str], numbers: set[int], tmp_path: Path) -> None:
+    """Flags and words narrow the list; all of them must fit."""
+    found = {entry["number"] for entry in json.loads(ok("list", "--json", *arguments, cwd=tmp_path))}
+    assert found & {1, 2, 3, 4, 5, 6, 7, 8, 13, 18, 42, 54, 64, 73} == numbers
 
 
 def test_list_writes_nothing(tmp_path: Path, own_folders: Path) -> None:
@@ -143,36 +169,78 @@ def test_list_with_damaged_store(tmp_path: Path) -> None:
     assert str(default_path()) in done.stderr
 
 
-def test_problem_folder_of_the_user(tmp_path: Path) -> None:
-    """A problem in a folder named by the settings is listed and shown like the others."""
-    folder = tmp_path / "mine" / "901_copy"
+def user_problem(tmp_path: Path, stem: str, *changes: tuple[str, str]) -> None:
+    """A copy of problem 1 in a folder that ./pkwb.toml names, with another number and name and these changes."""
+    number = stem.partition("_")[0]
+    folder = tmp_path / "mine" / stem
     folder.mkdir(parents=True)
     built_in = target().problem.folder
     text = (built_in / "problem.toml").read_text()
-    text = text.replace("number = 1\n", "number = 901\n").replace('stem = "1_allreduce"', 'stem = "901_copy"')
+    for old, new in (("number = 1\n", f"number = {number}\n"), ('"1_allreduce"', f'"{stem}"'), *changes):
+        assert old in text
+        text = text.replace(old, new)
     (folder / "problem.toml").write_text(text)
     (folder / "reference.py").write_text((built_in / "reference.py").read_text())
     (tmp_path / "pkwb.toml").write_text('[problems]\npaths = ["mine"]\n')
+
+
+def test_problem_folder_of_the_user(tmp_path: Path) -> None:
+    """A problem in a folder named by the settings is listed and shown like the others."""
+    user_problem(tmp_path, "901_copy")
     assert "901  copy" in ok("list", cwd=tmp_path)
     assert "solution(" in ok("show", "copy", cwd=tmp_path)
 
 
 @pytest.mark.parametrize("name", ["1", "problem_1", "1_allreduce", "18", "42", "54", "64", "73"])
 def test_show(name: str, tmp_path: Path) -> None:
-    """A problem is shown with its call, shapes as symbols and numbers, tolerance and figures."""
+    """A problem is shown with its call, arguments, results, comparison, ranks and figures."""
     text = ok("show", name, "--size", "smoke", "--ranks", "4", cwd=tmp_path)
-    assert all(part in text for part in ("solution(", "at smoke, rank 0", "P = 4", "compared", "needed bytes"))
+    parts = ("solution(", "Arguments at smoke, 4 ranks", "Result", "Compared on every rank", "communication on 2 ranks")
+    assert all(part in text for part in (*parts, "needed bytes", "Symbols"))
+
+
+def test_show_says_formulas_with_their_numbers(tmp_path: Path) -> None:
+    """Each figure stands before the formula that it comes from, and so does each derived symbol."""
+    text = ok("show", "1", "--size", "256x64", "--dtype", "float32", "--ranks", "4", cwd=tmp_path)
+    assert "98,304 = 2 * (P - 1) / P * M * N * itemsize" in text
+    assert "out:  within the tolerance, |got - ref| <= 2e-05 * rms(ref) + 1e-05 * |ref|" in text
+    assert "chunk     256 = n_total // P" in ok("show", "42", "--size", "default", "--ranks", "4", cwd=tmp_path)
+
+
+def test_show_tells_ranks_apart(tmp_path: Path) -> None:
+    """Where ranks get different shapes, each shape is shown with its ranks."""
+    text = " ".join(ok("show", "5", "--size", "smoke", "--ranks", "3", cwd=tmp_path).split())
+    assert "(3, 128, 128) on rank 0, (128, 128) on rank 1, 2 bfloat16" in text
+
+
+def test_show_says_which_ranks_are_possible(tmp_path: Path) -> None:
+    """World sizes that cannot be are shown with the reason, and on how many ranks bytes begin to move."""
+    text = " ".join(ok("show", "73", "--ranks", "4", cwd=tmp_path).split())
+    assert "possible 1, 2, 4, 8 (of 1 to 8) not 3, 5, 6, 7:" in text
+    assert "needs communication on 2 ranks and more" in text
+
+
+def test_show_of_a_problem_without_communication(tmp_path: Path) -> None:
+    """Where nothing has to move between ranks, that is said, with what the reference moves all the same."""
+    user_problem(tmp_path, "901_copy", ("needed_bytes = ", 'needed_bytes = "0"\n# '))
+    text = " ".join(ok("show", "901", "--size", "smoke", cwd=tmp_path).split())
+    found = json.loads(ok("show", "901", "--size", "smoke", "--json", cwd=tmp_path))
+    assert "no communication: each rank's result follows from its own arguments; the reference moves 32,768" in text
+    assert (found["ranks"]["needs_communication"], found["ranks"]["communicates_from"]) == (False, None)
 
 
 def test_show_as_data(tmp_path: Path) -> None:
-    """`show --json` has shapes as formulas and as numbers for each rank, and figures in numbers."""
+    """`show --json` has shapes as formulas and as numbers for each rank, rules, and figures with their formulas."""
     found = json.loads(ok("show", "1", "--json", "--size", "256x64", "--dtype", "float32", cwd=tmp_path))
-    (tensor,) = found["inputs"]
+    (tensor,), (out,) = found["inputs"], found["outputs"]
     assert tensor["shape"] == ["M", "N"]
     assert tensor["shape_by_rank"] == [[256, 64], [256, 64]]
     assert tensor["dtype"] == "float32"
     assert found["figures"]["needed_bytes"] == 256 * 64 * 4
-    assert set(found["tolerance"]) == {"rms", "rel"}
+    assert found["formulas"]["needed_bytes"] == "2 * (P - 1) / P * M * N * itemsize"
+    assert (out["compare"], set(out["tolerance"])) == ("close", {"rms", "rel", "share"})
+    assert found["ranks"]["possible"] == [1, 2, 3, 4, 5, 6, 7, 8]
+    assert found["signature"] == "solution(tensor: torch.Tensor) -> torch.Tensor"
 
 
 def test_topology(tmp_path: Path) -> None:

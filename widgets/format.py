@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 
 from workbench.events import Ratio, Spread
 
@@ -104,6 +105,13 @@ def spread(times: Spread) -> str:
 def count(value: int) -> str:
     """A whole number in groups of three: ``131 584``."""
     return f"{value:,}".replace(",", " ")
+
+
+def moment(seconds: float) -> str:
+    """A time since the epoch as the time of day, or as the day where that is not today: ``14:03:07``, ``29 Nov``."""
+    then = time.localtime(seconds)
+    same_day = time.strftime("%Y-%m-%d", then) == time.strftime("%Y-%m-%d")
+    return time.strftime("%H:%M:%S" if same_day else "%d %b", then)
 
 
 def bar(share: float, width: int) -> str:

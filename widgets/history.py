@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 
 from textual.content import Content
@@ -93,17 +92,10 @@ dtype, ranks or backend were others than now, they are named. `*` marks the fast
         return cells(
             [
                 (Content.styled(name, "bold" if one.sitting == self._sitting else ""), len(name)),
-                (Content.styled(_when(one.started), "dim"), 8),
+                (Content.styled(fmt.moment(one.started), "dim"), 8),
                 (status_text(one.status), 13),
                 (Content.styled(f"{speed}{' *' if best else ''}", "bold" if best else ""), 9),
                 *(figures if wide else []),
                 (Content(" · ".join(filter(None, (self._conditions(one), reason)))), 0),
             ]
         )
-
-
-def _when(seconds: float) -> str:
-    """The time of day, or the day where that is not today."""
-    started = time.localtime(seconds)
-    same_day = time.strftime("%Y-%m-%d", started) == time.strftime("%Y-%m-%d")
-    return time.strftime("%H:%M:%S" if same_day else "%d %b", started)

@@ -60,6 +60,12 @@ class Lines(ScrollView, can_focus=True, inherit_bindings=False):
 
         line: int
 
+    @dataclass
+    class Moved(Message):
+        """The cursor is on another line."""
+
+        line: int
+
     def __init__(self) -> None:
         super().__init__()
         self._lines: list[Content] = []
@@ -68,6 +74,8 @@ class Lines(ScrollView, can_focus=True, inherit_bindings=False):
         self._width = 0
         self.choices: range = range(0)
         self.cursor = -1
+        self.keeps_cursor = False
+        """Whether the cursor shows also while keys go elsewhere."""
         self.at_end = True
         """Whether the last line was in sight after the latest scrolling, or nothing has been scrolled yet."""
 
@@ -111,6 +119,8 @@ class Lines(ScrollView, can_focus=True, inherit_bindings=False):
         self._place_cursor(row)
         self._refresh_rows({old, self.cursor})
         self.reveal(self.cursor)
+        if old != self.cursor:
+            self.post_message(self.Moved(self.cursor))
 
     def reveal(self, row: int, columns: tuple[int, int] = (0, 0)) -> None:
         """Scroll as little as is needed to bring a line, and a span of it, into sight."""
@@ -183,7 +193,7 @@ class Lines(ScrollView, can_focus=True, inherit_bindings=False):
 
     def _styled(self, row: int) -> Content:
         content = self._lines[row]
-        if row == self.cursor and self.has_focus:
+        if row == self.cursor and (self.has_focus or self.keeps_cursor):
             content = Content(content.plain.ljust(self.room)).stylize(CURSOR)
         for match in self._matches.get(row, ()):
             content = content.stylize(CURRENT_MATCH if match is self._match else MATCH, match.start, match.end)

@@ -16,6 +16,13 @@ class JumpTo(Message):
 
 
 @dataclass
+class ProblemChosen(Message):
+    """Open this problem; ``stem`` is its full name."""
+
+    stem: str
+
+
+@dataclass
 class AttemptChosen(Message):
     """Show this attempt; ``attempt_id`` is its id in the session store."""
 

@@ -3,27 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from textual.content import Content
 
-from problems.binding import figure, shape_of
-from problems.model import Collective, Compare, Effect, Input, Output, Problem
+from problems.binding import figure
+from problems.model import Collective, Problem
+from problems.wording import EFFECTS, argument, comparisons, largest, result
 from widgets import format as fmt
 from widgets.layout import field, heading, wrapped
 from widgets.plain import plain
 from widgets.reading import KEYS_HELP, ReadingPane
 from widgets.state import RunView
 from workbench.target import Target
-
-COMPARE: dict[Compare, str] = {
-    "close": "within the tolerance",
-    "exact": "every bit the same",
-    "set": "the same elements in any order",
-}
-_MUTATES: dict[Effect, str] = {"none": "", "may": "may be changed", "must": "changed in place, and compared"}
-
-_WORDS = {"data": "as many as the data decide"}
 
 
 class ProblemPane(ReadingPane):
@@ -86,65 +78,24 @@ def _paragraphs(text: str, width: int) -> Iterator[Content]:
 def _arguments(target: Target, width: int) -> Iterator[Content]:
     names = max((len(item.name) for item in target.problem.inputs), default=0)
     for item in target.problem.inputs:
-        facts = [_argument(target, item), _MUTATES[item.mutates], "default" if item.default else ""]
-        text = Content.styled(item.name.ljust(names), "bold") + "  " + ", ".join(filter(None, facts))
+        facts = [argument(target.binding, item), EFFECTS[item.mutates], "default" if item.default else ""]
+        text = Content.styled(item.name.ljust(names), "bold") + "  " + plain(", ".join(filter(None, facts)))
         yield from wrapped(text, width, indent=4)
         if item.note:
             yield from wrapped(Content.styled(f"    {plain(item.note)}", "dim"), width, indent=4)
 
 
-def _argument(target: Target, item: Input) -> str:
-    if item.kind == "tensor":
-        return _tensor(target, item)
-    return item.kind if item.draw.kind != "value" else f"{item.kind} = {plain(repr(item.draw.value))}"
-
-
 def _results(target: Target, width: int) -> Iterator[Content]:
     names = max((len(item.name) for item in target.problem.outputs), default=0)
     for item in target.problem.outputs:
-        text = Content.styled(item.name.ljust(names), "bold") + f"  {_tensor(target, item)}"
+        text = Content.styled(item.name.ljust(names), "bold") + f"  {plain(result(target.binding, item))}"
         yield from wrapped(text, width, indent=4)
 
 
-def _tensor(target: Target, item: Input | Output) -> str:
-    """``(M, N) = (1024, 1024) bfloat16``; ranks are told apart where their shapes differ."""
-    binding = target.binding
-    dtype = binding.dtype if item.dtype == "dtype" else item.dtype
-    symbols = _tuple([_WORDS.get(size, size) for size in item.shape])
-    if item.elsewhere is not None:
-        symbols += f" on rank 0, {_tuple(item.elsewhere)} on the others"
-    numbers = _by_rank([_numbers(shape_of(binding, item, rank)) for rank in range(binding.world)])
-    same = symbols.replace(" ", "") == numbers.replace(" ", "")
-    return f"{symbols}{'' if same else f' = {numbers}'} {dtype}"
-
-
-def _by_rank(shapes: list[str]) -> str:
-    """One shape, or each shape with the ranks that have it."""
-    ranks = {shape: [str(rank) for rank, other in enumerate(shapes) if other == shape] for shape in shapes}
-    if len(ranks) == 1:
-        return shapes[0]
-    return ", ".join(f"{shape} on rank {', '.join(numbers)}" for shape, numbers in ranks.items())
-
-
-def _numbers(shape: tuple[int, ...]) -> str:
-    return _tuple([str(size) if size >= 0 else _WORDS["data"] for size in shape])
-
-
-def _tuple(sizes: Sequence[str]) -> str:
-    return f"({', '.join(sizes)}{',' if len(sizes) == 1 else ''})"
-
-
 def _comparison(target: Target, width: int) -> Iterator[Content]:
-    problem, dtype = target.problem, target.binding.dtype
-    yield from wrapped(f"On every rank: {COMPARE[problem.compare]}.", width)
-    if problem.compare == "exact":
-        return
-    rms, rel = problem.tolerance.rms[dtype], problem.tolerance.rel[dtype]
-    text = (
-        f"A value may differ by {rms:g} of the root mean square of the reference "
-        f"plus {rel:g} of its own size ({dtype}). Integers exactly."
-    )
-    yield from wrapped(text, width)
+    problem = target.problem
+    for names, rule in comparisons(target.binding):
+        yield from wrapped(Content.styled(names, "bold") + f"  {rule}", width, indent=4)
     if len(problem.scales) > 1:
         yield from wrapped(f"Trials also scale the inputs by {', '.join(f'{one:g}' for one in problem.scales)}.", width)
 
@@ -152,21 +103,18 @@ def _comparison(target: Target, width: int) -> Iterator[Content]:
 def _figures(target: Target, width: int) -> Iterator[Content]:
     figures, binding = target.problem.figures, target.binding
     remark = " for the published data" if figures.data_dependent else ""
-    yield from field("needed", f"{fmt.moved(_largest(target, figures.needed_bytes))} over links{remark}", width)
-    yield from field("reference", f"{fmt.moved(_largest(target, figures.reference_bytes))} over links", width)
-    yield from field("arithmetic", f"{fmt.operations(_largest(target, figures.flops))} operations", width)
-    yield from field("memory", f"{fmt.moved(_largest(target, figures.hbm_bytes))} read and written", width)
+    needed = largest(binding, "needed_bytes")
+    words = f"{fmt.moved(needed)} over links{remark}" if needed else "nothing has to move between ranks"
+    yield from field("needed", words, width)
+    yield from field("reference", f"{fmt.moved(largest(binding, 'reference_bytes'))} over links", width)
+    yield from field("arithmetic", f"{fmt.operations(largest(binding, 'flops'))} operations", width)
+    yield from field("memory", f"{fmt.moved(largest(binding, 'hbm_bytes'))} read and written", width)
     if target.problem.collectives:
         yield from field("calls", ", ".join(target.problem.collectives), width)
     collective: Collective | None = target.problem.collective
     if collective:
         size = fmt.moved(figure(binding, collective.bytes))
         yield from field("busbw", f"{collective.op} of {size}", width)
-
-
-def _largest(target: Target, formula: str) -> float:
-    """The busiest rank's figure."""
-    return max(figure(target.binding, formula, rank) for rank in range(target.world))
 
 
 def _symbols(target: Target, width: int) -> Iterator[Content]:

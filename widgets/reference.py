@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from pygments.token import Token  # type: ignore[import-untyped]
 from textual.content import Content
 from textual.highlight import HighlightTheme, TokenType, highlight
 
+from problems.model import Problem
 from widgets.plain import plain_lines
 from widgets.reading import KEYS_HELP, ReadingPane
 from widgets.state import RunView
+from workbench.errors import ProblemError
 from workbench.target import Target
 
 _HIGHLIGHT_LINES = 5000
@@ -45,13 +45,13 @@ The code whose results a solution must match, and whose time it is compared with
 
     def __init__(self, target: Target) -> None:
         super().__init__()
-        self._path = target.problem.reference_path
+        self._problem = target.problem
         self._text: str | None = None
         self._code: list[Content] = []
 
     def on_mount(self) -> None:
         """The code does not change with the runs."""
-        self._text, self._code = _read(self._path)
+        self._text, self._code = _read(self._problem)
         self.relayout()
 
     def show_view(self, view: RunView) -> None:
@@ -66,15 +66,15 @@ The code whose results a solution must match, and whose time it is compared with
         ]
 
     def copied(self) -> tuple[str, str]:
-        """The code as it is in the file, without the numbers."""
+        """The code without the numbers."""
         return self._text or "", "the reference"
 
 
-def _read(path: Path) -> tuple[str | None, list[Content]]:
+def _read(problem: Problem) -> tuple[str | None, list[Content]]:
     """The text and its highlighted lines; no text and a sentence where it cannot be read."""
     try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
+        text = problem.reference_source()
+    except (OSError, UnicodeDecodeError, ProblemError) as error:
         return None, [Content(f"the reference cannot be read: {error}")]
     shown = "\n".join(plain_lines(text.rstrip("\n")))
     short = shown.count("\n") < _HIGHLIGHT_LINES

@@ -111,6 +111,9 @@ def _quality(shown: AttemptView) -> Iterator[Field]:
 
 def _bandwidth(rate: Bandwidth, cells: int) -> Iterator[Field]:
     """Needed bytes over time against the peak; the label says what the peak is of."""
+    if not rate.needed_bytes:
+        yield "bandwidth", f"no byte needs to move; reference {fmt.moved(rate.reference_bytes)}"
+        return
     reached, share = fmt.bandwidth(rate.gbps), f"  {fmt.percent(rate.share)}" if rate.share is not None else ""
     reached = _beside(reached, " of ", fmt.bandwidth(rate.peak_gbps)) if rate.peak_gbps else reached
     yield "bandwidth", f"{reached}{share}"

@@ -168,9 +168,11 @@ class Workbench(AppActions, Surviving, RowDiff):
     def _show_all(self) -> None:
         """Show the newest state, at most so many times a second."""
         desk = self.open_desk
-        if self._flush_timer is not None and (desk is None or desk.show()):
+        if self._flush_timer is not None and (desk is None or desk.complete):
             self._flush_timer.pause()
-        self.arrangement.share_rows()
+        if desk is not None:
+            desk.show()
+            self.arrangement.share_rows()
 
     def keep_look(self) -> None:
         """What was changed on screen is there again in the next sitting."""

@@ -48,14 +48,21 @@ class Desk:
         main = Horizontal(_framed(left), _framed(self.editor_pane), right, id="main")
         return Vertical(self._top, PaneStrip(id="strip"), main, self._stages, _framed(self._bottom), id="body")
 
-    def show(self) -> bool:
-        """Bring the newest state into the panes; whether all of them are there already."""
-        widgets: tuple[Widget, ...] = (self._top, self._stages, self.editor_pane, *self.panes.values())
-        for widget in widgets:
+    @property
+    def complete(self) -> bool:
+        """Whether all panes made so far are on screen."""
+        return all(widget.is_mounted for widget in self._shown)
+
+    def show(self) -> None:
+        """Bring the newest state into the panes."""
+        for widget in self._shown:
             if widget.is_mounted and widget.is_attached and hasattr(widget, "show_view"):
                 widget.show_view(self.view)
         panes.badges(self._bottom, self.view)
-        return all(widget.is_mounted for widget in widgets)
+
+    @property
+    def _shown(self) -> tuple[Widget, ...]:
+        return (self._top, self._stages, self.editor_pane, *self.panes.values())
 
     async def close(self) -> None:
         """Stop the watcher and end the ranks; safe to call twice."""

@@ -69,6 +69,8 @@ def _bandwidth(verdict: dict[str, Any]) -> str:
     found = verdict["bandwidth"]
     if found is None:
         return ""
+    if not found["needed_bytes"]:
+        return f"no byte needs to move; the reference moves {found['reference_bytes']:,.0f} bytes"
     peak = f" of {found['peak_gbps']:.3g}" if found["peak_gbps"] else ""
     share = f", {found['share']:.1%}" if found["share"] is not None else ""
     return f"{found['gbps']:.3g}{peak} GB/s{share} ({found['label']}); reference {found['reference_gbps']:.3g} GB/s"

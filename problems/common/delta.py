@@ -7,7 +7,8 @@ import torch
 
 def unit(x: torch.Tensor, least: float) -> torch.Tensor:
     """Each vector of the last dimension divided by its length, or by ``least`` if that is larger."""
-    return x / torch.linalg.vector_norm(x, dim=-1, keepdim=True).clamp_min(least)
+    length: torch.Tensor = torch.linalg.vector_norm(x, dim=-1, keepdim=True)
+    return x / length.clamp_min(least)
 
 
 def gated_delta_rule(

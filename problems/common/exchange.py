@@ -25,3 +25,15 @@ def exchange_counts(counts: torch.Tensor, group: dist.ProcessGroup | None = None
     arrived = torch.empty_like(counts)
     dist.all_to_all_single(arrived, counts.contiguous(), group=group)
     return arrived
+
+
+def counts_of(places: torch.Tensor, size: int) -> torch.Tensor:
+    """How often each of 0 .. size-1 occurs in ``places`` (int64, 1-D); (size,), int64, without waiting for the device."""
+    return places.new_zeros(size).scatter_add_(0, places, torch.ones_like(places))
+
+
+def exchange_splits(owner: torch.Tensor, group: dist.ProcessGroup | None = None) -> tuple[list[int], list[int]]:
+    """Rows to each rank and rows from each rank; ``owner`` holds the rank that each of this rank's rows goes to."""
+    counts = counts_of(owner, dist.get_world_size(group))
+    sent, received = torch.stack((counts, exchange_counts(counts, group))).tolist()
+    return sent, received

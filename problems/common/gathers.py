@@ -26,6 +26,6 @@ def all_gather_rows(
     else:
         # Gloo gathers equal pieces only; its all-to-all takes unequal ones.
         world = dist.get_world_size(group)
-        copies = piece.expand(world, *piece.shape).flatten(0, 1)
+        copies = piece.expand(world, *piece.shape).flatten(0, 1).contiguous()
         dist.all_to_all_single(rows, copies, list(lengths), [piece.shape[0]] * world, group=group)
     return rows

@@ -12,7 +12,7 @@ import torch
 import torch.distributed as dist
 import torch.nn.functional as F
 
-from problems.common.exchange import exchange_rows
+from problems.common.exchange import counts_of, exchange_rows
 
 
 def route(
@@ -63,7 +63,7 @@ def plan(experts: torch.Tensor, num_experts: int, group: dist.ProcessGroup | Non
     """Where the rows for the chosen experts (tokens, top_k) go, and what comes here: one all-gather of the counts."""
     rank, world = dist.get_rank(group), dist.get_world_size(group)
     flat = experts.reshape(-1)
-    own = flat.new_zeros(num_experts).scatter_add_(0, flat, torch.ones_like(flat))
+    own = counts_of(flat, num_experts)
     every = gathered_counts(own, group).view(world, world, -1)  # (source, owner, local expert)
     # One copy to the host: the split sizes of both exchanges.
     sent, counts = own.view(world, -1).sum(1), every[:, rank]

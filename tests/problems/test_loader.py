@@ -33,7 +33,7 @@ def test_catalogue_lists_the_problems_by_number() -> None:
     for entry in ENTRIES:
         problem = load_problem(entry.folder)
         assert (entry.stem, entry.title, entry.group) == (problem.stem, problem.title, problem.group)
-        assert entry.parallelism == problem.parallelism
+        assert (entry.parallelism, entry.collectives) == (problem.parallelism, problem.collectives)
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import dataclasses
+import itertools
 import subprocess
 import sys
 from collections import Counter
@@ -17,7 +18,9 @@ from problems.starter import BACKENDS, starter_text, working_file
 from problems.starters.kernels import KERNELS, kind_of
 from tests.flow.sitting import Sitting
 from tests.program import environment, pkwb
+from workbench.config import RanksSettings, RunSettings, Settings
 from workbench.errors import ProblemError, UsageError
+from workbench.resolve import ensure_working_file, resolve_target
 
 PROBLEMS = [load_problem(entry.folder) for entry in catalogue()]
 SKELETONS = tuple(KERNELS)
@@ -102,6 +105,24 @@ def test_judged_as_they_are(number: str) -> None:
         sitting.close()
 
 
+def comments(text: str) -> str:
+    """The comment at the top as one line."""
+    lines = itertools.takewhile(lambda line: line.startswith("# "), text.splitlines())
+    return " ".join(line[2:] for line in lines)
+
+
+@each_problem
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_header_names_the_call(problem: Problem, backend: str) -> None:
+    """The comment at the top names the problem, the call and every output, in lines that fit."""
+    text = starter_text(problem, backend)
+    assert comments(text).startswith(f"Problem {problem.number}: {problem.title}. Every rank calls solution(")
+    assert f"solution({', '.join(problem.arguments)})" in comments(text)
+    assert all(output.name in comments(text) for output in problem.outputs)
+    added = set(text.splitlines()) - set(problem.reference_source().splitlines())
+    assert max(map(len, added)) <= 120
+
+
 @each_skeleton
 def test_header_states_the_contract(backend: str) -> None:
     """The comment at the top says what is called, what may be written to, and how each output is compared."""
@@ -109,13 +130,13 @@ def test_header_states_the_contract(backend: str) -> None:
     problem = dataclasses.replace(
         problem,
         inputs=(dataclasses.replace(problem.inputs[0], mutates="must"), *problem.inputs[1:]),
-        outputs=(problem.outputs[0], dataclasses.replace(problem.outputs[0], name="labels", compare="exact")),
+        outputs=(problem.outputs[0], dataclasses.replace(problem.outputs[0], name="labels", dtype="int64")),
     )
-    text = " ".join(line.removeprefix("# ") for line in starter_text(problem, backend).splitlines() if line[:1] == "#")
+    text = comments(starter_text(problem, backend))
     first, output = problem.inputs[0].name, problem.outputs[0].name
     assert f"solution({', '.join(problem.arguments)})" in text
     assert f"writes its results to {first}, which are compared too, leaves all others as they are." in text
-    assert f"Compared on every rank: {output} within the tolerance; labels exactly." in text
+    assert f"Compared on every rank: {output} (within the tolerance); labels (every bit the same)." in text
     assert "USE_KERNEL" in text
 
 
@@ -167,6 +188,16 @@ def test_unknown_backend_names_the_known(backend: str) -> None:
     """A backend that cannot be offered is refused with those that can."""
     with pytest.raises(UsageError, match=r"known: pytorch, cuda, triton"):
         starter_text(find_problem("1"), backend)
+
+
+@each_skeleton
+def test_opening_makes_the_skeleton(backend: str, tmp_path: Path) -> None:
+    """The working file of a backend lies where other harnesses look for it, and starts as that backend's starter."""
+    settings = Settings(ranks=RanksSettings(device="cpu"), run=RunSettings(backend=backend, size="smoke"))
+    target = resolve_target("1", settings, root=tmp_path)
+    assert ensure_working_file(target)
+    path = tmp_path / f"solutions_{backend}" / f"1_allreduce_{backend}.py"
+    assert path.read_text() == starter_text(target.problem, backend)
 
 
 @each_skeleton

@@ -103,6 +103,19 @@ def test_running_program_keeps_its_text(file: Path) -> None:
     assert len(set(found.text.split())) == 1
 
 
+def test_text_of_a_file_that_was_left_is_offered(file: Path) -> None:
+    """When the same program opens a file again, the text that was left unsaved there is offered, none is lost."""
+    left = Recovery(file)
+    assert left.write("left unsaved")
+    assert left.pending() is None
+    again = Recovery(file)
+    assert texts(again.pending()) == "left unsaved"
+    assert again.write("typed since")
+    again.clear()
+
+    assert texts(Recovery(file).pending()) == "left unsaved"
+
+
 def test_newest_text_is_offered(file: Path) -> None:
     """After two crashes the newer text is offered."""
     crash(file, "older")

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from sessions import schema
+from sessions.model import Standing
 from sessions.store import Store
 from tests.program import script
 from tests.sessions.conftest import Stores
@@ -101,7 +102,7 @@ def test_best_is_the_fastest_ok_attempt(store: Store) -> None:
     found = store.best(target().problem.stem)
     assert found is not None
     assert found.id == best
-    assert store.best_by_problem() == {found.problem: found}
+    assert store.standings() == {found.problem: Standing(found)}
     assert store.best("nothing") is None
 
 
@@ -143,16 +144,32 @@ def test_unknown_attempt(store: Store) -> None:
             ask(7)
 
 
-def test_last_opened(path: Path, stores: Stores) -> None:
-    """The problem opened last is known to the next sitting, also when it was opened before."""
+def test_standing_without_success(store: Store) -> None:
+    """A problem that nobody solved stands at its newest verdict; attempts that came to none say nothing."""
+    for number, status in enumerate(("crash", "wrong", "cancelled", "infra", "superseded", "unknown"), 1):
+        store.record(target(), source(), verdict(number, status, speedup=None), float(number))
+    store.record(target("13"), source(), verdict(7, "cancelled", speedup=None, problem="13_gemm_allreduce"), 7.0)
+    found = store.standings()
+
+    assert found.keys() == {"1_allreduce"}
+    best = found["1_allreduce"].best
+    assert best is not None
+    assert best.status == "wrong"
+
+
+def test_opened_problems(path: Path, stores: Stores) -> None:
+    """When each problem was opened last is known to later sittings, also of those without an attempt."""
     store = stores(path)
-    assert store.last_opened() is None
+    assert store.standings() == {}
     for name in ("1", "13", "1"):
         store.opened(target(name))
     store.close()
-    again = stores(path)
-    assert again.last_opened() == target("1").problem.stem
-    again.close()
+    found = stores(path).standings()
+
+    first, second = found["1_allreduce"].opened, found["13_gemm_allreduce"].opened
+    assert first is not None
+    assert second is not None
+    assert first > second
 
 
 def test_missing_store_is_not_made_by_looking(path: Path, stores: Stores) -> None:

@@ -17,6 +17,7 @@ from workbench.app import Workbench
 from workbench.config import Settings, UiSettings, WatchSettings
 from workbench.events import Event, EventStream, Origin, RanksReady, SourceSeen, Verdict
 from workbench.opening import first_text
+from workbench.resolve import Opener
 from workbench.target import Source, Target
 
 TEXT = REFERENCE
@@ -71,6 +72,8 @@ class Stage:
     pilot: Pilot[int]
     runner: ScriptedRunner
     path: Path
+    runners: list[ScriptedRunner]
+    """All that were made, one for each problem that was opened."""
 
     @property
     def text(self) -> str:
@@ -107,9 +110,10 @@ async def stage(
     ready: bool = True,
     survive: bool = False,
     world: int = 2,
+    choose: bool = False,
     **ui: Any,
 ) -> AsyncIterator[Stage]:
-    """The running app on a file in ``folder``."""
+    """The running app on a file in ``folder``; with ``choose`` it begins with the list of problems instead."""
     path = folder / "solutions_pytorch" / "1_allreduce_pytorch.py"
     path.parent.mkdir(exist_ok=True)
     if not path.exists():
@@ -123,10 +127,12 @@ async def stage(
         return runners[-1]
 
     chosen = settings(**ui)
-    app = Workbench(target, chosen, first_text(path), EventStream(), make, survive=survive)
+    stream = EventStream()
+    first = None if choose else target
+    app = Workbench(first, chosen, first_text(path), stream, make, opener=Opener(chosen, folder), survive=survive)
     async with app.run_test(size=size) as pilot:
-        place = Stage(app, pilot, ScriptedRunner(target, chosen, app.stream), path)
-        if ready:
+        place = Stage(app, pilot, ScriptedRunner(target, chosen, stream), path, runners)
+        if ready and not choose:
             await place.until(lambda: runners and runners[-1].given)
         if runners:
             place.runner = runners[-1]

@@ -377,12 +377,12 @@ async def test_earlier_sitting(tmp_path: Path) -> None:
 
 
 async def test_opened_problem_is_remembered(tmp_path: Path) -> None:
-    """`pkwb open` without a name opens the problem that was opened last."""
+    """When a problem was opened is kept, for the list of problems."""
     async with stage(tmp_path) as place:
         await place.until(lambda: place.app.runs.sitting)
 
     store = Store.open()
-    assert store.last_opened() == "1_allreduce"
+    assert store.standings()["1_allreduce"].opened is not None
     store.close()
 
 

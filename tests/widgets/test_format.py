@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 
 from problems.model import Compare
+from problems.wording import RULES
 from tests.widgets.script import around, ratio
 from widgets import format as fmt
 from widgets.plain import LINE_CELLS, plain, plain_lines
-from widgets.problem import COMPARE
 from widgets.words import STAGES, STATUS
 from workbench.events import PHASES, Status
 
@@ -139,4 +139,4 @@ def test_every_status_and_stage_has_words() -> None:
     assert set(STATUS) == set(typing.get_args(Status))
     assert all(look.sign for look in STATUS.values())
     assert set(STAGES) == set(PHASES)
-    assert set(COMPARE) == set(typing.get_args(Compare))
+    assert set(RULES) == set(typing.get_args(Compare))

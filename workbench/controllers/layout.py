@@ -100,8 +100,7 @@ class LayoutControl:
 
     def share_rows(self) -> None:
         """Heights: what the verdict must show comes first, then as much of the speed as there is room for."""
-        desk = self._app.open_desk
-        pane: Any = desk.panes.get("verdict") if desk is not None else None
+        pane: Any = self._app.panes.get("verdict")
         if pane is None or not pane.is_attached:
             return
         gone = set() if self.paged else self._gone()

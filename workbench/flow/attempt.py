@@ -276,7 +276,8 @@ class Attempt:
             )
         )
         self._bandwidth = bandwidth_event(self._context.target, figures, peak)
-        self.emit(self._bandwidth)
+        if self._bandwidth is not None:
+            self.emit(self._bandwidth)
 
     def _log(self, message: Message) -> None:
         self.emit(Log(rank=message["rank"], stream=message["stream"], text=message["text"]))

@@ -10,6 +10,7 @@ import time
 
 import workbench
 from problems.binding import figure
+from problems.wording import largest
 from workbench.errors import PkwbError
 from workbench.events import Bandwidth
 from workbench.flow.sampling import TimingFigures
@@ -20,22 +21,27 @@ from workbench.ranks.channel import Message
 from workbench.target import Target
 
 
-def bandwidth_event(target: Target, figures: TimingFigures, peak: Peak | None) -> Bandwidth:
-    """Effective bandwidth of candidate and reference by the problem's needed bytes and the median times."""
+def bandwidth_event(target: Target, figures: TimingFigures, peak: Peak | None) -> Bandwidth | None:
+    """Effective bandwidth of candidate and reference by the problem's needed bytes and the median times.
+
+    None where the problem's bytes are not known; no share of the peak where no byte needs to move.
+    """
     problem, binding = target.problem, target.binding
-    needed = figure(binding, problem.figures.needed_bytes)
+    if not problem.figures.known:
+        return None
+    needed = largest(binding, "needed_bytes")
     seconds, reference_s = figures.candidate.median / 1e3, figures.reference.median / 1e3
     gbps = effective(needed, seconds)
     collective = problem.collective
     size = figure(binding, collective.bytes) if collective else 0.0
     return Bandwidth(
         needed_bytes=needed,
-        reference_bytes=figure(binding, problem.figures.reference_bytes),
+        reference_bytes=largest(binding, "reference_bytes"),
         gbps=gbps,
         reference_gbps=effective(needed, reference_s),
         busbw=busbw(collective.op, size, seconds, target.world) if collective else None,
         peak_gbps=peak.gbps if peak else None,
-        share=share(gbps, peak.gbps if peak else None),
+        share=share(gbps, peak.gbps) if peak and needed else None,
         label=peak.label if peak else f"{target.device}, no peak measured",
     )
 

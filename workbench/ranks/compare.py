@@ -171,7 +171,9 @@ def _limits(expected: torch.Tensor, rule: Rule) -> tuple[float, float] | None:
 
 def _flat(tensor: torch.Tensor) -> torch.Tensor:
     tensor = torch.view_as_real(tensor.resolve_conj()) if tensor.is_complex() else tensor
-    return tensor.detach().reshape(-1)
+    tensor = tensor.detach().reshape(-1)
+    # Nothing but conversions works on float8.
+    return tensor.float() if tensor.is_floating_point() and tensor.itemsize == 1 else tensor
 
 
 def _wide(tensor: torch.Tensor) -> torch.Tensor:

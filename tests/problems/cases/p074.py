@@ -13,7 +13,10 @@ def expected(everybody: Sequence[Sequence[Any]], rank: int) -> Any:
     world = len(everybody)
     pairs = world >= 4 and world % 2 == 0
     partners = [rank // 2 * 2, rank // 2 * 2 + 1] if pairs else [rank]
-    return sum(_piece(everybody, partner, list(range(partner % 2, world, 2) if pairs else range(world))) for partner in partners)
+    return sum(
+        _piece(everybody, partner, list(range(partner % 2, world, 2) if pairs else range(world)))
+        for partner in partners
+    )
 
 
 def _piece(everybody: Sequence[Sequence[Any]], rank: int, members: list[int]) -> torch.Tensor:

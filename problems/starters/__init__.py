@@ -1,0 +1,1 @@
+"""The parts that starters are put together from."""
