@@ -109,7 +109,7 @@ def _rows(options: argparse.Namespace) -> Iterator[tuple[bool, str]]:
             continue
         text = starter_text(sitting.target.problem, options.backend)
         text = text.replace("USE_KERNEL = False", "USE_KERNEL = True") if options.use_kernel else text
-        verdict, first, seconds = asyncio.run(sitting.judge([text, text]))[-1]
+        verdict, first, seconds = asyncio.run(sitting.judge([text] if options.once else [text, text]))[-1]
         yield verdict.status == "ok", _row(entry.stem, "ok", verdict, first, seconds)
     bad = {name: case for name, case in BAD.items() if options.device == "cuda" or name not in ONLY_CUDA}
     found = asyncio.run(Sitting("1", options).judge([text for _status, text in bad.values()]))
@@ -127,6 +127,7 @@ def main() -> int:
     parser.add_argument("--backend", default="pytorch", choices=BACKENDS, help="whose starters are judged")
     parser.add_argument("--use-kernel", action="store_true", help="with the starter's kernel switched on")
     parser.add_argument("--limit", type=float, default=10.0, help="seconds for one trial")
+    parser.add_argument("--once", action="store_true", help="judge each starter once, cold, instead of twice")
     parser.add_argument("problems", nargs="*", help="problem numbers; none = all")
     options = parser.parse_args()
     options.device = choose_device(options.device, options.ranks)

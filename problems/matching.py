@@ -55,9 +55,10 @@ def _whole(entry: Entry, text: str) -> _Rank:
     if str(entry.number).startswith(wanted):
         return _NUMBER_START
     name = _plain(short_name(entry))
-    if wanted in name or wanted in _plain(entry.stem):
+    if wanted in name or _plain(entry.stem).startswith(wanted):
         return _NAME_START if name.startswith(wanted) else _NAME
-    return _ELSEWHERE if contains((entry.title, entry.group, *entry.parallelism, *entry.collectives), wanted) else None
+    words = (entry.title, entry.group, *entry.parallelism, *entry.collectives)
+    return _ELSEWHERE if not wanted.isdecimal() and contains(words, wanted) else None
 
 
 def _by_words(entry: Entry, text: str) -> _Rank:

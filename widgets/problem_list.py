@@ -11,8 +11,8 @@ from textual.content import Content
 from textual.message import Message
 from textual.widgets import Static
 
-from problems.model import Entry
 from problems.matching import closest, matching, short_name
+from problems.model import Entry
 from sessions.model import Attempt, Standing
 from widgets import format as fmt
 from widgets.layout import cells
@@ -69,7 +69,7 @@ def _opened(row: Row) -> str:
 COLUMNS: tuple[Column, ...] = (
     Column("no", 3, lambda row: f"{row.entry.number:>3}", lambda row: row.entry.number),
     Column("name", 36, lambda row: short_name(row.entry), lambda row: short_name(row.entry)),
-    Column("group", 16, lambda row: row.entry.group, lambda row: row.entry.group),
+    Column("group", 14, lambda row: row.entry.group, lambda row: row.entry.group),
     Column("parallelism", 11, lambda row: ", ".join(row.entry.parallelism), lambda row: row.entry.parallelism),
     Column("collectives", 22, lambda row: ", ".join(row.entry.collectives), lambda row: row.entry.collectives),
     Column("best", 11, _result, lambda row: _rank(row.standing.best), True),
@@ -99,6 +99,14 @@ class ProblemList(ReadingPane):
         """The columns' names above the lines."""
         yield self._head
         yield from super().compose()
+
+    def on_resize(self) -> None:
+        """The cursor stays in sight."""
+        self.call_after_refresh(self._reveal)
+
+    def _reveal(self) -> None:
+        if self.lines.cursor >= 0:
+            self.lines.reveal(self.lines.cursor)
 
     def show_rows(self, rows: Sequence[Row], stem: str) -> None:
         """Show these problems, with the cursor on one of them."""

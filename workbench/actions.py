@@ -43,7 +43,6 @@ ACTIONS: tuple[Action, ...] = (
     Action("cancel_run", "Cancel", "f3", "everywhere", "Run", "Stop the running attempt.", footer=True),
     Action("open_editor", "Editor", "f4", "everywhere", "File", "Edit the file in your own editor.", footer=True),
     Action("compare", "Compare with the file", "", "everywhere", "File", "Show what differs between pane and file."),
-    Action("problems", "Problems", "ctrl+t", "everywhere", "File", "Find another problem and open it."),
     Action("reload", "Take the file from disk", "", "everywhere", "File", "Drop the pane's text, load the file."),
     Action(
         "zoom", "Zoom", "f5", "everywhere", "Screen", "Give the focused pane the whole screen, or back.", footer=True
@@ -57,6 +56,7 @@ ACTIONS: tuple[Action, ...] = (
     Action("keys", "Keys", "f10", "everywhere", "Help", "All keys on one sheet."),
     Action("palette", "Actions", "ctrl+p", "everywhere", "Help", "Find any action by name.", "command_palette", True),
     Action("go", "Go to", "ctrl+o", "everywhere", "Panes", "Go to a pane by its number, from anywhere.", footer=True),
+    Action("problems", "Open", "ctrl+t", "everywhere", "File", "Find a problem and open it.", footer=True),
     Action("redraw", "Redraw", "ctrl+l", "everywhere", "Screen", "Draw the screen anew."),
     Action("quit", "Quit", "ctrl+q", "everywhere", "Help", "Leave; asks if text is unsaved or a run is active."),
     Action("quit_panes", "Quit", "q", "panes", "Help", "Leave, outside the editor.", "quit"),

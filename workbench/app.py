@@ -120,6 +120,7 @@ class Workbench(AppActions, Surviving, RowDiff):
         self._flush_timer = self.set_interval(1 / frames(self.settings), self._show_all)
         self._handle_signals()
         self.settled = True
+        self.call_after_refresh(gc.enable)
         if self.open_desk is None:
             self.picking.show()
         else:
@@ -132,7 +133,6 @@ class Workbench(AppActions, Surviving, RowDiff):
         self.call_after_refresh(lambda: self.background(self._start(self.desk), "start"))
 
     async def _start(self, desk: Desk) -> None:
-        gc.enable()
         recovered = await desk.files.recovered() if desk.runs.live else None
         if desk.runs.live:
             await desk.files.run_first()

@@ -19,7 +19,7 @@ def _exchange(
 
 def _mix_heads(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, causal: bool) -> torch.Tensor:
     """Attention of the heads (.., n, D) of one position to each other."""
-    scores = q @ k.mT * q.shape[-1] ** -0.5  # (B, positions, n, n)
+    scores: torch.Tensor = q @ k.mT * q.shape[-1] ** -0.5  # (B, positions, n, n)
     if causal and q.shape[1] > 1:
         later = torch.ones(scores.shape[-2:], dtype=torch.bool, device=scores.device).triu(1)
         scores = scores.masked_fill(later, float("-inf"))
@@ -28,7 +28,8 @@ def _mix_heads(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, causal: bool) 
 
 def _project(hidden_states: torch.Tensor, w_qkv: torch.Tensor, num_heads: int) -> tuple[torch.Tensor, ...]:
     """Queries, keys and values, (B, S, H, D) each."""
-    return F.linear(hidden_states, w_qkv).unflatten(-1, (3, num_heads, -1)).unbind(2)
+    packed: torch.Tensor = F.linear(hidden_states, w_qkv).unflatten(-1, (3, num_heads, -1))
+    return packed.unbind(2)
 
 
 def solution(

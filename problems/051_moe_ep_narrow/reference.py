@@ -15,7 +15,9 @@ def _block(size: int) -> dist.ProcessGroup:
     world = dist.get_world_size()
     if world % size:
         raise ValueError(f"{world} ranks cannot be cut into blocks of {size}")
-    groups = [dist.new_group(list(range(first, first + size))) for first in range(0, world, size)]
+    groups: list[dist.ProcessGroup] = [
+        dist.new_group(list(range(first, first + size))) for first in range(0, world, size)
+    ]
     return groups[dist.get_rank() // size]
 
 

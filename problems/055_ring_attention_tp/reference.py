@@ -20,7 +20,8 @@ def solution(
     """The attention layer's output for this rank's piece of the sequence."""
     tp = dist.get_world_size(tp_group)
     qkv = F.linear(hidden_states, w_qkv).unflatten(-1, (3, num_heads // tp, -1))  # (B, S, 3, heads, Dh)
-    attention = ring_attention(*qkv.unbind(2), softmax_scale, causal, cp_group)
+    q, k, v = qkv.unbind(2)
+    attention = ring_attention(q, k, v, softmax_scale, causal, cp_group)
     y = F.linear(attention.flatten(2), w_o)
     if tp > 1:
         dist.all_reduce(y, group=tp_group)

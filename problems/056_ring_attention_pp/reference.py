@@ -31,7 +31,8 @@ def solution(
         x = torch.empty_like(hidden_states)
         dist.recv(x, before, group=pp_group)
     qkv = F.linear(x, w_qkv).unflatten(-1, (3, num_heads, -1))  # (B, S, 3, H, Dh)
-    attention = ring_attention(*qkv.unbind(2), softmax_scale, causal, cp_group)
+    q, k, v = qkv.unbind(2)
+    attention = ring_attention(q, k, v, softmax_scale, causal, cp_group)
     y = F.linear(attention.flatten(2), w_o)
     if after is not None:
         dist.send(y, after, group=pp_group)

@@ -20,5 +20,5 @@ def solution(
     whole, split = (axis % x.dim() for axis in dim)
     columns = torch.fft.fft(x, n=s[0], dim=whole, norm=norm)  # (B, H, W / P)
     rows = redistribute(columns, whole, split, group)  # (B, H / P, W)
-    spectrum = torch.fft.fft(rows, n=s[1], dim=split, norm=norm)
+    spectrum: torch.Tensor = torch.fft.fft(rows, n=s[1], dim=split, norm=norm)
     return spectrum.narrow(split, 0, spectrum.shape[split] // 2 + 1).contiguous()

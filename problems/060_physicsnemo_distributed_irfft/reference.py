@@ -40,4 +40,5 @@ def solution(
     spectrum = _full_rows(x, rows, columns, width, group)  # (B, C, H / P, W)
     lines = torch.fft.ifft(spectrum, n=width, dim=columns, norm=norm)
     turned = redistribute(lines, columns, rows, group)  # (B, C, H, W / P)
-    return torch.fft.ifft(turned, n=height, dim=rows, norm=norm).real.contiguous()
+    images: torch.Tensor = torch.fft.ifft(turned, n=height, dim=rows, norm=norm).real
+    return images.contiguous()

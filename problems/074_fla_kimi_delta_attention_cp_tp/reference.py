@@ -2,12 +2,13 @@ from __future__ import annotations
 
 import torch
 import torch.distributed as dist
+from torch import Tensor
 
 from problems.common.delta import gated_delta_rule, unit
 from problems.common.gathers import all_gather_along
 
 
-def _decay(g: torch.Tensor, a_log: torch.Tensor, dt_bias: torch.Tensor) -> torch.Tensor:
+def _decay(g: Tensor, a_log: Tensor, dt_bias: Tensor) -> Tensor:
     """What is left of each row of the state after a step: between exp(-5) and 1, (B, S, H, Dk)."""
     rate = a_log.float().exp().unsqueeze(-1)  # (H, 1)
     return torch.exp(-5 * torch.sigmoid(rate * (g.float() + dt_bias.float().view(g.shape[2:]))))
@@ -15,16 +16,16 @@ def _decay(g: torch.Tensor, a_log: torch.Tensor, dt_bias: torch.Tensor) -> torch
 
 @torch.no_grad()
 def solution(
-    q: torch.Tensor,
-    k: torch.Tensor,
-    v: torch.Tensor,
-    g: torch.Tensor,
-    beta: torch.Tensor,
-    a_log: torch.Tensor,
-    dt_bias: torch.Tensor,
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    g: Tensor,
+    beta: Tensor,
+    a_log: Tensor,
+    dt_bias: Tensor,
     cp_group: dist.ProcessGroup | None = None,
     tp_group: dist.ProcessGroup | None = None,
-) -> torch.Tensor:
+) -> Tensor:
     """This rank's piece of the output, (B, L, H, Dv), summed over the tensor group."""
     length, dtype = q.shape[1], q.dtype
     if dist.get_world_size(cp_group) > 1:

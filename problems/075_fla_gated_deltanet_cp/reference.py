@@ -3,6 +3,7 @@ from __future__ import annotations
 import torch
 import torch.distributed as dist
 import torch.nn.functional as F
+from torch import Tensor
 
 from problems.common.delta import gated_delta_rule, unit
 from problems.common.heads import redistribute
@@ -10,15 +11,15 @@ from problems.common.heads import redistribute
 
 @torch.no_grad()
 def solution(
-    q: torch.Tensor,
-    k: torch.Tensor,
-    v: torch.Tensor,
-    gate: torch.Tensor,
-    beta: torch.Tensor,
-    a_log: torch.Tensor,
-    dt_bias: torch.Tensor,
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    gate: Tensor,
+    beta: Tensor,
+    a_log: Tensor,
+    dt_bias: Tensor,
     group: dist.ProcessGroup | None = None,
-) -> torch.Tensor:
+) -> Tensor:
     """This rank's piece of the output with all heads, (B, L, H, Dv)."""
     dtype, width = q.dtype, q.shape[-1]
     # (B, L, H, d) -> (B, P*L, H/P, d)

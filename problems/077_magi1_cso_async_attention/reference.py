@@ -26,7 +26,8 @@ def _by_heads(tokens: torch.Tensor, world: int) -> torch.Tensor:
     """(tokens, H, D) to (P, tokens, H/P, D): a block of heads for each rank."""
     if tokens.shape[1] % world:
         raise ValueError(f"{tokens.shape[1]} heads do not divide over {world} ranks")
-    return tokens.unflatten(1, (world, -1)).movedim(1, 0)
+    blocks: torch.Tensor = tokens.unflatten(1, (world, -1))
+    return blocks.movedim(1, 0)
 
 
 def _keys_and_values(key_value: torch.Tensor, ranges: int, clip: int | None, group: Group) -> torch.Tensor:
@@ -35,7 +36,8 @@ def _keys_and_values(key_value: torch.Tensor, ranges: int, clip: int | None, gro
     if heads < world and world % heads == 0:
         key_value = key_value.repeat_interleave(world // heads, dim=1)
     received = _arrived(_start(_by_heads(key_value, world), group))  # (P, T, hkv, 2D)
-    whole = received.unflatten(1, (ranges, -1)).transpose(0, 1).flatten(1, 2)  # (R, P * spb, hkv, 2D)
+    pieces: torch.Tensor = received.unflatten(1, (ranges, -1))
+    whole = pieces.transpose(0, 1).flatten(1, 2)  # (R, P * spb, hkv, 2D)
     return whole[:, : clip or whole.shape[1]].flatten(0, 1)
 
 

@@ -63,9 +63,10 @@ class Grid(NamedTuple):
         return [order[rank::world] for rank in range(world)]
 
 
-def _decode(latents: torch.Tensor, factors: Sizes) -> torch.Tensor:
-    """Stands in for the decoder: the latents upsampled, as three channels of bfloat16."""
-    pixels = F.interpolate(latents.float(), scale_factor=factors, mode="trilinear", align_corners=False)
+def _decode(z: torch.Tensor, window: Sequence[slice], factors: Sizes) -> torch.Tensor:
+    """Stands in for the decoder: a tile's latents upsampled, as three channels of bfloat16."""
+    t, h, w = window
+    pixels = F.interpolate(z[:, :, t, h, w].float(), scale_factor=factors, mode="trilinear", align_corners=False)
     if pixels.shape[1] < 3:
         pixels = pixels.repeat(1, 3, 1, 1, 1)
     return pixels[:, :3].to(torch.bfloat16)
@@ -137,9 +138,8 @@ def solution(
     dealt = grid.dealt(dist.get_world_size(group))
     mine = dealt[dist.get_rank(group)]
 
-    own = [
-        _decode(z[(slice(None), slice(None), *grid.latents(place))], tuple(a.factor for a in axes)) for place in mine
-    ]
+    factors = tuple(axis.factor for axis in axes)
+    own = [_decode(z, grid.latents(place), factors) for place in mine]
     tiles = _gather(own, dealt, {place: grid.decoded(place) for place in grid.places}, group)
     own = [_blended(place, tiles, grid) for place in mine]
     return _joined(_gather(own, dealt, {place: grid.cropped(place) for place in grid.places}, group), grid)

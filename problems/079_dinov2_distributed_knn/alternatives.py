@@ -10,13 +10,13 @@ def alternatives(
     train_labels_rank: torch.Tensor,
     max_k: int,
     group: dist.ProcessGroup | None = None,
-) -> tuple[None, Ranking]:  # noqa: F821
-    """For the labels: every train row's similarity and label, for each query of this rank."""
-    every = None
+) -> tuple[None, tuple[torch.Tensor, torch.Tensor]]:
+    """For the labels: the similarities and labels of more than enough train rows, for each query of this rank."""
+    pairs = []
+    enough = min(4 * max_k, train_features_rank_T.shape[1])
     for owner in range(dist.get_world_size(group)):
-        queries = _broadcast_queries(test_features_rank, owner, group)  # noqa: F821
-        similarities = queries @ train_features_rank_T
-        labels = train_labels_rank.expand_as(similarities).contiguous()
-        pairs = tuple(_gather_columns(piece, owner, group) for piece in (similarities, labels))  # noqa: F821
-        every = pairs if owner == dist.get_rank(group) else every
-    return None, every
+        queries = _broadcast_queries(test_features_rank, owner, group)
+        candidates = _best(queries @ train_features_rank_T, train_labels_rank, enough)
+        similarities, labels = (_gather_columns(piece, owner, group) for piece in candidates)
+        pairs.append((similarities, labels))
+    return None, pairs[dist.get_rank(group)]

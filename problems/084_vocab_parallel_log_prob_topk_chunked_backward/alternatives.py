@@ -4,7 +4,7 @@ import torch
 import torch.distributed as dist
 
 from problems.common.heads import redistribute
-from problems.common.sampling import doubtful_filter, own_share, whole_rows
+from problems.common.sampling import FLOAT32_SLACK, doubtful_filter, own_share, whole_rows
 
 
 def alternatives(
@@ -24,6 +24,6 @@ def alternatives(
     # (onehot - p): lowest where the entry counts little as a target and much in the softmax
     lowest = (wanted & sure).double() - (rows.double() - fewest).exp() * possible
     highest = (wanted & possible).double() - (rows.double() - most).exp() * sure
-    ends = [weights.double() * end for end in (lowest, highest)]
+    ends = [weights.double() * end for end in (lowest - FLOAT32_SLACK, highest + FLOAT32_SLACK)]
     low, high = (redistribute(pick(*ends).float(), 1, 0, tp_group) for pick in (torch.minimum, torch.maximum))
     return ((low.view(vocab_parallel_logits.shape), high.view(vocab_parallel_logits.shape)),)

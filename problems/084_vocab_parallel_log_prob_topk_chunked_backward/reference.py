@@ -33,7 +33,8 @@ def solution(
     targets, weights = target.reshape(-1), grad_output.reshape(-1)
     parts = []
     for chunk in token_chunks(logits.shape[0], target.shape[0] * max(1, chunk_size), tp_group):
-        own = [own_share(x[chunk], tp_group) for x in (targets, weights)]
-        gradient = _gradient(whole_rows(logits[chunk], tp_group), *own, top_k, top_p)  # (n/P, V)
+        own_targets, own_weights = (own_share(x[chunk], tp_group) for x in (targets, weights))
+        rows = whole_rows(logits[chunk], tp_group)  # (n/P, V)
+        gradient = _gradient(rows, own_targets, own_weights, top_k, top_p)
         parts.append(redistribute(gradient, 1, 0, tp_group))  # (n, V/P)
     return torch.cat(parts).view(vocab_parallel_logits.shape)

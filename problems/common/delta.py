@@ -25,6 +25,6 @@ def gated_delta_rule(
         state *= decay[:, t].unsqueeze(-1)
         key, query = k[:, t].unsqueeze(-2), q[:, t].unsqueeze(-2)  # (B, H, 1, Dk)
         correction = beta[:, t, :, None, None] * (v[:, t].unsqueeze(-2) - key @ state)
-        state += key.mT * correction
+        state.addcmul_(key.mT, correction)
         out[:, t] = (query @ state).squeeze(-2)
     return out

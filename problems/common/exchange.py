@@ -28,7 +28,7 @@ def exchange_counts(counts: torch.Tensor, group: dist.ProcessGroup | None = None
 
 
 def counts_of(places: torch.Tensor, size: int) -> torch.Tensor:
-    """How often each of 0 .. size-1 occurs in ``places`` (int64, 1-D); (size,), int64, without waiting for the device."""
+    """How often each of 0 .. size-1 occurs in ``places``; (size,), int64. The host does not wait for the device."""
     return places.new_zeros(size).scatter_add_(0, places, torch.ones_like(places))
 
 

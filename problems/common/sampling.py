@@ -9,6 +9,9 @@ import torch.nn.functional as F
 from problems.common.gathers import all_gather_along
 from problems.common.heads import redistribute
 
+FLOAT32_SLACK = 4 * torch.finfo(torch.float32).eps
+"""What float32 arithmetic may be off by, relative to its operands."""
+
 
 def token_chunks(tokens: int, size: int, group: dist.ProcessGroup | None) -> list[slice]:
     """Runs of ``size`` tokens, the last one maybe shorter. ValueError where ranks cannot share them evenly."""
@@ -28,6 +31,11 @@ def whole_rows(logits: torch.Tensor, group: dist.ProcessGroup | None) -> torch.T
     return redistribute(logits, 0, 1, group)
 
 
+def filtered(logits: torch.Tensor, kept: torch.Tensor | None) -> torch.Tensor:
+    """The logits with -inf wherever the mask drops them."""
+    return logits if kept is None else logits.masked_fill(~kept, float("-inf"))
+
+
 def keep_mask(logits: torch.Tensor, top_k: int | None, top_p: float | None) -> torch.Tensor | None:
     """Which entries of each row (tokens, V) pass both filters; None where neither is on.
 
@@ -35,19 +43,14 @@ def keep_mask(logits: torch.Tensor, top_k: int | None, top_p: float | None) -> t
     probabilities add up to 1 - top_p or less; the sum runs in the logits' dtype, and the largest entry always stays.
     """
     kept = None
-    if top_k:
+    if top_k is not None and top_k > 0:
         kept = logits >= logits.topk(min(top_k, logits.shape[-1]), dim=-1).values[:, -1:]
     if top_p is None or top_p >= 1:
         return kept
-    ascending, order = (logits if kept is None else logits.masked_fill(~kept, float("-inf"))).sort(dim=-1)
+    ascending, order = filtered(logits, kept).sort(dim=-1)
     inside = ascending.softmax(dim=-1).cumsum(dim=-1) > 1 - top_p
     inside[:, -1] = True
     return torch.zeros_like(inside).scatter_(-1, order, inside)
-
-
-def filtered(logits: torch.Tensor, kept: torch.Tensor | None) -> torch.Tensor:
-    """The logits with -inf wherever the mask drops them."""
-    return logits if kept is None else logits.masked_fill(~kept, float("-inf"))
 
 
 def token_log_probs(
@@ -104,7 +107,9 @@ def log_prob_bounds(
     column = own_share(target.reshape(-1), group).unsqueeze(1)
     sure, possible, fewest, most = doubtful_filter(rows, top_k, top_p)
     value = rows.double().gather(1, column)
-    low = torch.where(sure.gather(1, column), value - most, float("-inf"))
-    high = torch.where(possible.gather(1, column), value - fewest, float("-inf"))
+    # The difference of two float32 numbers is only as exact as they are.
+    rounding = FLOAT32_SLACK * torch.maximum(value.abs(), most.abs())
+    low = torch.where(sure.gather(1, column), value - most - rounding, float("-inf"))
+    high = torch.where(possible.gather(1, column), value - fewest + rounding, float("-inf"))
     both = (all_gather_along(bound.float().squeeze(1), 0, group).view(target.shape) for bound in (low, high))
     return next(both), next(both)

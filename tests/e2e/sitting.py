@@ -1,4 +1,4 @@
-"""``pkwb open problem_1`` in a pseudo-terminal, with a working folder, settings and state of its own."""
+"""``pkwb open`` in a pseudo-terminal, with a working folder, settings and state of its own."""
 
 from __future__ import annotations
 
@@ -29,6 +29,7 @@ _COMMANDS = {
     "help": "\x1bOP",
     "next error": "\x1b[19~",
     "go": "\x0f",
+    "problems": "\x14",
     "quit": "\x11",
 }
 _MOVES = {
@@ -49,6 +50,7 @@ class Sitting(Terminal):
         self,
         folder: Path,
         *arguments: str,
+        problem: str = "problem_1",
         size: tuple[int, int] = (160, 48),
         settings: str = SETTINGS,
         **environment: str,
@@ -64,7 +66,8 @@ class Sitting(Terminal):
         self.editor = folder / "my_editor"
         """The program that stands for the user's own editor; a test writes it."""
         own = {f"PKWB_{kind.upper()}_DIR": str(folder / kind) for kind in ("state", "cache", "config")}
-        command = [sys.executable, "-m", "workbench.cli", "open", "problem_1", "--root", str(root), *arguments]
+        command = [sys.executable, "-m", "workbench.cli", "open", *filter(None, [problem])]
+        command += ["--root", str(root), *arguments]
         own |= {"TMPDIR": str(self.temporary), "VISUAL": str(self.editor)}
         super().__init__(command, size, **(own | environment))
         self.known: set[Process] = set()
@@ -152,6 +155,15 @@ class Sitting(Terminal):
         number = self.latest + 1
         self.save(text, how)
         return self.verdict(number)
+
+    def choose(self, words: str, stem: str) -> Sitting:
+        """Type words into the list of problems, open what they mean, and wait until its starter is judged."""
+        self.sees("Problems", "1 allreduce")
+        self.press(words)
+        self.until(lambda: words in self.pane("Problems"))
+        self.press("enter")
+        self.until(lambda: stem in self.screen.display[0])
+        return self.ready()
 
     def verdict(self, number: int) -> str:
         """Wait until an attempt is over; its status."""

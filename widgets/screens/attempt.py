@@ -9,15 +9,15 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical, VerticalScroll
 from textual.content import Content
-from textual.screen import ModalScreen
 from textual.widgets import Static
 
 from sessions.model import Attempt
 from widgets.plain import plain
+from widgets.screens.dialog import Dialog
 from widgets.screens.question import Difference, diff_view, legend
 
 
-class AttemptScreen(ModalScreen[str]):
+class AttemptScreen(Dialog[str]):
     """Ends with ``restore``, ``copy`` or an empty string."""
 
     BINDINGS: ClassVar[list[BindingType]] = [

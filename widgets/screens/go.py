@@ -9,13 +9,13 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.content import Content
-from textual.screen import ModalScreen
 from textual.widgets import Static
 
 from widgets.frame import PLACES
+from widgets.screens.dialog import Dialog
 
 
-class GoScreen(ModalScreen[str]):
+class GoScreen(Dialog[str]):
     """Ends with the pane's name, or with an empty string."""
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,q,ctrl+o", "dismiss('')", "Back", id="go.back")]

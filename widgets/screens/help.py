@@ -8,14 +8,15 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical, VerticalScroll
 from textual.content import Content
-from textual.screen import ModalScreen
 from textual.widgets import Markdown, Static
+
+from widgets.screens.dialog import Dialog
 
 KeyRow = tuple[str, str, str, str]
 """Group, keys, title, help."""
 
 
-class HelpScreen(ModalScreen[None]):
+class HelpScreen(Dialog[None]):
     """A page of Markdown; any of escape, q, f1 and f10 closes it."""
 
     BINDINGS: ClassVar[list[BindingType]] = [

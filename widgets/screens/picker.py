@@ -6,15 +6,14 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
-from textual import on
+from textual import on, work
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical
 from textual.content import Content
-from textual.screen import ModalScreen
 from textual.widgets import Input, Label, Static
 
-from problems.loader import load_problem
+from problems.loader import load_entry
 from problems.model import Entry
 from sessions.model import Standing
 from widgets.layout import wrapped
@@ -22,6 +21,7 @@ from widgets.lines import Lines
 from widgets.messages import ProblemChosen
 from widgets.plain import plain
 from widgets.problem_list import ProblemList, Row
+from widgets.screens.dialog import Dialog
 from workbench.errors import PkwbError
 
 _KEYS = "enter opens  tab list and filter  s S sort  / filter  escape back"
@@ -29,12 +29,13 @@ _REST_SECONDS = 0.08
 """The cursor rests that long before a statement is read, so that moving on costs nothing."""
 
 
-class PickerScreen(ModalScreen[None]):
+class PickerScreen(Dialog[None]):
     """Says what was chosen by a ProblemChosen message; the app closes it when the problem is open."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "back", "Empty the filter, then back", id="picker.back"),
         Binding("q", "leave", "Back, from the list", id="picker.leave"),
+        Binding("ctrl+c", "app.interrupt", "Twice: quit", id="picker.interrupt", priority=True),
         Binding("down", "move(1)", "Down, also from the filter", id="picker.down"),
         Binding("up", "move(-1)", "Up, also from the filter", id="picker.up"),
         Binding("pagedown", "page(1)", "Half a page down", id="picker.page_down"),
@@ -65,6 +66,10 @@ class PickerScreen(ModalScreen[None]):
     def on_mount(self) -> None:
         """Keys go to the filter."""
         self.query_one(Input).focus()
+
+    def on_resize(self) -> None:
+        """The statement is wrapped to the new width."""
+        self.call_after_refresh(self._changed)
 
     def fill(self, entries: Sequence[Entry], known: Mapping[str, Standing]) -> None:
         """List these, with the cursor on the problem on screen, else on the one opened last."""
@@ -139,8 +144,9 @@ class PickerScreen(ModalScreen[None]):
     def _changed(self) -> None:
         if not self._busy:
             self.say("")
-        self.run_worker(self._preview(), group="preview", exclusive=True, exit_on_error=False)
+        self._preview()
 
+    @work(exclusive=True, group="preview", exit_on_error=False)
     async def _preview(self) -> None:
         row = self._list.row
         if row is not None and row.entry.stem not in self._statements:
@@ -154,7 +160,7 @@ class PickerScreen(ModalScreen[None]):
 
 def _statement(entry: Entry) -> str:
     try:
-        return load_problem(entry.folder).statement
+        return load_entry(entry).statement
     except PkwbError as error:
         return str(error)
 

@@ -10,9 +10,10 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical, VerticalScroll
 from textual.content import Content
-from textual.screen import ModalScreen
 from textual.widget import Widget
 from textual.widgets import Static
+
+from widgets.screens.dialog import Dialog
 
 
 @dataclass(frozen=True)
@@ -34,7 +35,7 @@ class Difference:
     after_name: str
 
 
-class Question(ModalScreen[str]):
+class Question(Dialog[str]):
     """Ends with the id of the answer given; escape gives the last one, which must be the harmless one."""
 
     BINDINGS: ClassVar[list[BindingType]] = [

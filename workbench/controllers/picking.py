@@ -57,6 +57,7 @@ class Picking:
             text = await asyncio.to_thread(_first_text, target)
             screen.say(f"opening {stem}")
             await app.change_desk(target, text)
+            screen.say("")
         screen.dismiss()
 
     async def _fill(self, screen: PickerScreen) -> None:

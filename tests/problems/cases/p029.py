@@ -24,7 +24,8 @@ def expected(everybody: Sequence[Sequence[Any]], rank: int) -> Any:
 
 def _rows_for(rank: int, arguments: Sequence[Any], world: int) -> torch.Tensor:
     """The rows that a rank sends to ``rank``."""
-    rows, counts, sent = arguments[0].double(), arguments[6].tolist(), arguments[5]
+    rows: torch.Tensor = arguments[0].double()
+    counts, sent = arguments[6].tolist(), arguments[5]
     width = len(counts[0])
     labels = [source for local in range(width) for source in range(world) for _ in range(counts[source][local])]
     ordered = rows[sorted(range(len(labels)), key=lambda place: labels[place])]

@@ -19,7 +19,8 @@ def expected(everybody: Sequence[Sequence[Any]], rank: int) -> torch.Tensor:
         weights = torch.softmax(torch.einsum("bshd,bsgd->bshg", q, k) / width**0.5, dim=-1)
         both = torch.einsum("bshg,bsgd->bshd", weights, v)
         mixed[..., first * width : (first + share) * width] = both.flatten(2)
-    return mixed @ w_o.T
+    out: torch.Tensor = mixed @ w_o.T
+    return out
 
 
 def _heads(hidden: torch.Tensor, w_qkv: torch.Tensor, first: int, count: int, width: int) -> torch.Tensor:

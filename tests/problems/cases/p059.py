@@ -11,4 +11,5 @@ import torch
 def expected(everybody: Sequence[Sequence[Any]], rank: int) -> torch.Tensor:
     """This rank's rows of the half spectrum."""
     images = torch.cat([arguments[0].double() for arguments in everybody], dim=2)
-    return torch.fft.rfft2(images, norm="ortho").chunk(len(everybody), dim=1)[rank]
+    spectra: torch.Tensor = torch.fft.rfft2(images, norm="ortho")
+    return spectra.chunk(len(everybody), dim=1)[rank]

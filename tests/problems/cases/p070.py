@@ -2,10 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
+
+VARIANTS: Mapping[str, tuple[str, str]] = {
+    # Wrong splits would break the reordering: every rank sends its lengths, but ids that are all 0 to the others.
+    "local_only": (
+        "",
+        """
+        counts = [int(part.sum()) for part in lengths.split([keys * batch_size for keys in key_splits])]
+        parts = values.split(counts)
+        own = _real.get_rank()
+        values = torch.cat([part if rank == own else torch.zeros_like(part) for rank, part in enumerate(parts)])
+        return _reference({names})
+        """,
+    ),
+    # Zeroed counts would break the exchange: rank 1 sends ids that are all 0.
+    "skip_a_rank": (
+        "",
+        """
+        if _real.get_rank() == 1:
+            values = torch.zeros_like(values)
+        return _reference({names})
+        """,
+    ),
+}
 
 
 def expected(everybody: Sequence[Sequence[Any]], rank: int) -> Any:

@@ -7,6 +7,8 @@ from typing import Any
 
 import torch
 
+FLOPS = "the reference runs the whole sequence on every rank, a kernel its own piece"
+
 
 def expected(everybody: Sequence[Sequence[Any]], rank: int) -> Any:
     """This rank's piece, summed over the ranks of its tensor group."""

@@ -7,6 +7,8 @@ from typing import Any
 
 import torch
 
+FLOPS = "the outer product of each step is elementwise for the counter"
+
 
 def expected(everybody: Sequence[Sequence[Any]], rank: int) -> Any:
     """This rank's piece with all heads."""

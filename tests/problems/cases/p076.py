@@ -16,7 +16,7 @@ def expected(everybody: Sequence[Sequence[Any]], rank: int) -> torch.Tensor:
     volume = torch.cat([arguments[0].double() for arguments in everybody], dim=1)
     weight = torch.cat([arguments[1].double() for arguments in everybody], dim=1)
     T, H, W = (size - 2 for size in volume.shape[2:])
-    total = everybody[rank][2].double().view(1, -1, 1, 1, 1).expand(1, -1, T, H, W)
+    total: torch.Tensor = everybody[rank][2].double().view(1, -1, 1, 1, 1).expand(1, -1, T, H, W)
     for t, h, w in itertools.product(range(3), repeat=3):
         window = volume[:, :, t : t + T, h : h + H, w : w + W]
         total = total + torch.einsum("bcthw,oc->bothw", window, weight[:, :, t, h, w])

@@ -12,8 +12,9 @@ VARIANTS: Mapping[str, tuple[str, str]] = {
     # Tiles stay in float32 until the end.
     "float32_accumulation": (
         """
-def _decode(latents, factors):
-    pixels = F.interpolate(latents.float(), scale_factor=factors, mode="trilinear", align_corners=False)
+def _decode(z, window, factors):
+    t, h, w = window
+    pixels = F.interpolate(z[:, :, t, h, w].float(), scale_factor=factors, mode="trilinear", align_corners=False)
     return pixels[:, :3]
 """,
         "return _reference({names}).to(torch.bfloat16)",
@@ -51,11 +52,11 @@ def expected(everybody: Sequence[Sequence[Any]], rank: int) -> torch.Tensor:
         for k in range(0, extent[2], strides[2])
     ]
     # Latents from rank 0, to have the shapes before the tiles are dealt.
-    cut = {place: tuple(slice(s, s + tile) for s, tile in zip(place, tiles, strict=True)) for place in places}
+    cut = {place: (slice(3), *(slice(s, s + tile) for s, tile in zip(place, tiles, strict=True))) for place in places}
     first = everybody[0][0][0]
-    order = sorted(places, key=lambda place: -first[(slice(3), *cut[place])].numel())
+    order = sorted(places, key=lambda place: -first[cut[place]].numel())
     decoded = {
-        place: _upsampled(everybody[number % len(everybody)][0][0][(slice(3), *cut[place])], factors)
+        place: _upsampled(everybody[number % len(everybody)][0][0][cut[place]], factors)
         for number, place in enumerate(order)
     }
     video = torch.zeros(3, *(length * f for length, f in zip(extent, factors, strict=True)), dtype=torch.float64)

@@ -16,7 +16,7 @@ def expected(everybody: Sequence[Sequence[Any]], rank: int) -> torch.Tensor:
     height, width = x.shape[2:]
     image = F.pad(torch.cat([arguments[0].double() for arguments in everybody], dim=2), (1, 1, 1, 1))
     strip = image[:, :, rank * height : (rank + 1) * height + 2]
-    total = bias.view(1, -1, 1, 1).expand(1, -1, height, width)
+    total: torch.Tensor = bias.view(1, -1, 1, 1).expand(1, -1, height, width)
     for i, j in itertools.product(range(3), repeat=2):
         total = total + torch.einsum("bchw,oc->bohw", strip[:, :, i : i + height, j : j + width], weight[:, :, i, j])
     return total
