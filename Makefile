@@ -1,4 +1,4 @@
-# make open PROBLEM=problem_1    set up everything that is missing, then open the workbench
+# make open PROBLEM=problem_1    set up everything that is missing, then open the workbench; without PROBLEM, its list of problems
 # make test                      set up everything that is missing, then run the tests
 #
 # PYTHON       interpreter for the virtual environment (3.10 to 3.13)
@@ -40,8 +40,7 @@ $(READY): pyproject.toml
 	@rm -f $(VENV)/ready-* && touch $@
 
 open: $(READY)
-	@test -n '$(PROBLEM)' || { echo 'Which problem? make open PROBLEM=problem_1; these are known:'; $(BIN)/pkwb list; exit 2; }
-	@$(BIN)/pkwb open '$(PROBLEM)' $(ARGS)
+	@$(BIN)/pkwb open $(if $(PROBLEM),'$(PROBLEM)') $(ARGS)
 
 test: $(READY)
 	$(BIN)/python -m pytest --numprocesses $(JOBS) --dist loadfile $(ARGS)

@@ -58,7 +58,7 @@ class PickerScreen(Dialog[None]):
             box.border_subtitle = _KEYS
             with Horizontal(id="picker-filter"):
                 yield Label("> ", markup=False)
-                yield Input(placeholder="type to filter: 42, moe, all_to_all", compact=True)
+                yield _filter()
                 yield Label("", id="picker-count", markup=False)
             yield self._list
             yield Static(id="picker-preview", markup=False)
@@ -156,6 +156,12 @@ class PickerScreen(Dialog[None]):
         width, height = preview.content_size
         lines = _about(row.entry, self._statements[row.entry.stem], width) if row else []
         preview.update(Content("\n").join(lines if len(lines) <= height else [*lines[: height - 1], Content("…")]))
+
+
+def _filter() -> Input:
+    box = Input(placeholder="type to filter: 42, moe, all_to_all", compact=True)
+    box.cursor_blink = False
+    return box
 
 
 def _statement(entry: Entry) -> str:
