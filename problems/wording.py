@@ -6,6 +6,7 @@ import ast
 from collections.abc import Mapping, Sequence
 
 from problems.binding import bind, dtype_of, figure, obstacles, shape_of
+from problems.formula import parse
 from problems.model import Binding, Compare, Effect, Input, Output, Problem
 
 RULES: Mapping[Compare, str] = {
@@ -49,7 +50,7 @@ def argument(binding: Binding, item: Input) -> str:
         return whole if draw.when == "1" else f"{whole}; None where {draw.when} is 0"
     if draw.kind == "value":
         return f"{item.kind} = {draw.value!r}"
-    return f"{item.kind} = {draw.formula}" if draw.kind == "formula" else item.kind
+    return f"{item.kind} = {_computed(binding, draw.formula)}" if draw.kind == "formula" else item.kind
 
 
 def result(binding: Binding, item: Output) -> str:
@@ -129,6 +130,14 @@ def by_rank(texts: Sequence[str]) -> str:
 
 def _is_whole(item: Output) -> bool:
     return item.kind not in ("tensor", "tensors") or item.dtype not in _FLOATS
+
+
+def _computed(binding: Binding, formula: str) -> str:
+    """A formula with its value, where neither rank nor trial changes it: ``2 * E = 16``."""
+    if parse(formula).symbols <= binding.symbols.keys():
+        value = f"{figure(binding, formula):.12g}"
+        return formula if value == formula else f"{formula} = {value}"
+    return formula
 
 
 def _numbers(shape: Sequence[int]) -> str:

@@ -79,7 +79,7 @@ def test_help_of_each_command(command: str, tmp_path: Path) -> None:
         (["eval", "1", "."], "is a folder"),
         (["eval", "1", "empty.py"], "is empty"),
         (["eval", "1", "latin.py"], "latin.py:1 is not UTF-8"),
-        (["eval", "1", "latin.py", "--backend", "cuda"], "known: pytorch"),
+        (["eval", "1", "latin.py", "--backend", "rocm"], "known: pytorch"),
         (["eval", "1", "latin.py", "--device", "cuda"], "--device cpu"),
         (["eval", "1", "latin.py", "--ranks", "9"], "--ranks 1 to 8"),
         (["open", "1"], "pkwb eval 1 FILE"),

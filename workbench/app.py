@@ -11,7 +11,7 @@ import sys
 import threading
 from collections.abc import Callable, Coroutine
 from dataclasses import replace
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import textual.screen
 from textual import events
@@ -44,13 +44,16 @@ from workbench.events import Event, EventStream, Notice
 from workbench.resolve import Opener
 from workbench.target import Target
 
+if TYPE_CHECKING:
+    from sessions.recovery import Recovered
+
 TARGETS = {action.target.partition("(")[0] for action in ACTIONS} - {"redraw", "interrupt", "quit"}
 """Actions that wait while a dialog is open."""
 _LAST_RESORT_SECONDS = 8.0
 
 
 class Workbench(AppActions, Surviving, RowDiff):
-    """The terminal workbench for one target."""
+    """The terminal workbench: one problem at a time, and the list to choose it from."""
 
     CSS_PATH = STYLES
     TITLE = "pkwb"
@@ -133,15 +136,20 @@ class Workbench(AppActions, Surviving, RowDiff):
         self.call_after_refresh(lambda: self.background(self._start(self.desk), "start"))
 
     async def _start(self, desk: Desk) -> None:
-        recovered = await desk.files.recovered() if desk.runs.live else None
-        if desk.runs.live:
-            await desk.files.run_first()
-            desk.runs.on_history = lambda: self.background(self.show_history(desk), "history")
-            self.background(desk.files.watch(self.settings, desk.stream, self._disk_changed), "watch")
-            self.background(desk.runs.start(), "runs")
-        desk.begun.set()
+        try:
+            recovered = await self._start_desk(desk) if desk.runs.live else None
+        finally:
+            desk.begun.set()
         if recovered is not None and not self.picking.opening:
             await self.talk.offer_recovered(recovered)
+
+    async def _start_desk(self, desk: Desk) -> Recovered | None:
+        recovered = await desk.files.recovered()
+        await desk.files.run_first()
+        desk.runs.on_history = lambda: self.background(self.show_history(desk), "history")
+        self.background(desk.files.watch(self.settings, desk.stream, self._disk_changed), "watch")
+        self.background(desk.runs.start(), "runs")
+        return recovered
 
     def background(self, job: Coroutine[Any, Any, Any], group: str) -> None:
         """Run a coroutine beside the screen; its error is reported, never fatal."""

@@ -9,7 +9,8 @@ from problems.common.quantization import exact_quotient
 
 def _through_int8(flat: torch.Tensor, block_size: int) -> torch.Tensor:
     """What int8 codes and one scale a block leave of a vector, in float32."""
-    blocks = F.pad(flat, (0, -flat.numel() % block_size)).view(-1, block_size)
+    padding = -flat.numel() % block_size
+    blocks = (F.pad(flat, (0, padding)) if padding else flat).view(-1, block_size)
     peaks = blocks.abs().amax(dim=1, keepdim=True).float()
     scales = exact_quotient(peaks.clamp(min=1e-8), 127)
     codes = torch.round(blocks.float() / scales).clamp(-127, 127).to(torch.int8)

@@ -5,25 +5,14 @@ from collections.abc import Sequence
 import torch
 import torch.distributed as dist
 
-
-def _exchange(
-    values: torch.Tensor, sent: Sequence[int], received: Sequence[int], group: dist.ProcessGroup | None
-) -> torch.Tensor:
-    """Rows to every rank in turn, ``sent[r]`` of them to rank r; what the others sent here, in rank order."""
-    arrived = values.new_empty(sum(received), *values.shape[1:])
-    dist.all_to_all_single(arrived, values, list(received), list(sent), group=group)
-    return arrived
+from problems.common.exchange import exchange_rows, exchange_splits
 
 
-def _ranges(starts: torch.Tensor, lengths: torch.Tensor) -> torch.Tensor:
-    """start, start+1, ... for every pair of a start and a length, one after the other."""
+def _ranges(starts: torch.Tensor, lengths: torch.Tensor, total: int) -> torch.Tensor:
+    """start, start+1, ... for every pair of a start and a length, one after the other, ``total`` numbers in all."""
     before = lengths.cumsum(0) - lengths
-    offsets = torch.arange(int(lengths.sum()), device=starts.device)
-    return torch.repeat_interleave(starts - before, lengths) + offsets
-
-
-def _totals(counts: torch.Tensor, lengths: Sequence[int]) -> list[int]:
-    return [int(piece.sum()) for piece in torch.split(counts, list(lengths))]
+    repeated = torch.repeat_interleave(starts - before, lengths, output_size=total)
+    return repeated + torch.arange(total, device=starts.device)
 
 
 def _first_occurrences(values: torch.Tensor) -> torch.Tensor:
@@ -44,23 +33,23 @@ def _sample(
     pointer, column, owner_of = graph
     owner = owner_of[frontier]
     grouped = torch.argsort(owner, stable=True)
-    asked = torch.bincount(owner, minlength=dist.get_world_size(group))
-    wanted = torch.empty_like(asked)
-    dist.all_to_all_single(wanted, asked, group=group)
-    out, back = asked.tolist(), wanted.tolist()
+    asked, wanted = exchange_splits(owner, group)
 
-    ids = _exchange(frontier[grouped], out, back, group)
+    ids = exchange_rows(frontier[grouped], asked, wanted, group)
     degree = pointer[ids + 1] - pointer[ids]
     take = degree if fanout < 0 else degree.clamp(max=fanout)
-    edge = _ranges(pointer[ids], take)
-    counts = _exchange(take, back, out, group)
-    picks = torch.stack((column[edge], edge), dim=1)
-    picks = _exchange(picks, _totals(take, back), _totals(counts, out), group)
+    counts = exchange_rows(take, wanted, asked, group)
+    # One copy to the host: the rows of picks to and from every rank.
+    pieces = (*torch.split(take, wanted), *torch.split(counts, asked))
+    totals = torch.stack([piece.sum() for piece in pieces]).tolist()
+    sent, received = totals[: len(wanted)], totals[len(wanted) :]
+    edge = _ranges(pointer[ids], take, sum(sent))
+    picks = exchange_rows(torch.stack((column[edge], edge), dim=1), sent, received, group)
 
     place = torch.empty_like(grouped)
     place[grouped] = torch.arange(grouped.numel(), device=grouped.device)
     starts = counts.cumsum(0) - counts
-    return picks[_ranges(starts[place], counts[place])], counts[place]
+    return picks[_ranges(starts[place], counts[place], len(picks))], counts[place]
 
 
 @torch.no_grad()
@@ -80,7 +69,7 @@ def solution(
     for fanout in fanouts:
         picks, counts = _sample(frontier, fanout, (local_adj_row_ptr, local_adj_col, node_to_rank), group)
         found.append(picks)
-        askers.append(torch.repeat_interleave(frontier, counts))
+        askers.append(torch.repeat_interleave(frontier, counts, output_size=len(picks)))
         known = node.numel()
         node = _first_occurrences(torch.cat((node, picks[:, 0]))) if picks.numel() else node
         frontier = node[known:]

@@ -3,7 +3,7 @@ from __future__ import annotations
 import torch
 import torch.distributed as dist
 
-from problems.common.exchange import exchange_rows
+from problems.common.exchange import exchange_relative
 
 
 @torch.no_grad()
@@ -16,10 +16,5 @@ def solution(
     group: dist.ProcessGroup | None = None,
 ) -> torch.Tensor:
     """The gradient of this rank's seed rows, (seed_size, H)."""
-    rank, world = dist.get_rank(group), dist.get_world_size(group)
-    first = world - rank  # the block of rank 0 among blocks that begin with this rank's own
-    sent = [*counts_sent[first:], *counts_sent[:first]]
-    received = [*counts_received[first:], *counts_received[:first]]
-    rows = exchange_rows(grad_output.roll(-sum(counts_sent[:first]), dims=0), sent, received, group)
-    seeds = seed_inverse_ids.roll(-sum(counts_received[:first]))
-    return rows.new_zeros(seed_size, rows.shape[1]).index_add_(0, seeds, rows)
+    rows = exchange_relative(grad_output, counts_sent, counts_received, group)
+    return rows.new_zeros(seed_size, rows.shape[1]).index_add_(0, seed_inverse_ids, rows)

@@ -12,8 +12,9 @@ from problems.common.exchange import exchange_counts, exchange_rows
 def _ranges(starts: torch.Tensor, sizes: torch.Tensor) -> torch.Tensor:
     """start, start+1, ... for every pair of a start and a size, one after the other."""
     before = sizes.cumsum(0) - sizes
-    offsets = torch.arange(int(sizes.sum()), device=sizes.device)
-    return torch.repeat_interleave(starts - before, sizes) + offsets
+    total = int(sizes.sum())
+    offsets = torch.arange(total, device=sizes.device)
+    return torch.repeat_interleave(starts - before, sizes, output_size=total) + offsets
 
 
 def _sums(x: torch.Tensor, sizes: torch.Tensor) -> torch.Tensor:
@@ -43,7 +44,8 @@ def _exchange_splits(
     values = _sums(lengths, sizes[0])
     table = torch.stack((sizes[0], values, *([values] if weighted else []), sizes[1]), dim=1)
     arrived = exchange_counts(table, pg)
-    return table.t().tolist(), arrived.t().tolist()
+    sent, received = torch.stack((table.t(), arrived.t())).tolist()
+    return sent, received
 
 
 def _rank_order(world: int, stagger: int, device: torch.device) -> torch.Tensor:

@@ -11,7 +11,8 @@ from problems.common.gathers import all_gather_along
 
 def _send(values: torch.Tensor, counts: torch.Tensor, group: dist.ProcessGroup | None) -> torch.Tensor:
     """Values to every rank in turn, ``counts[r]`` of them to rank r; what came from the others, in rank order."""
-    return exchange_rows(values, counts.tolist(), exchange_counts(counts, group).tolist(), group)
+    sent, received = torch.stack((counts, exchange_counts(counts, group))).tolist()
+    return exchange_rows(values, sent, received, group)
 
 
 def _samples(shard: torch.Tensor, number: int, active: int) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:

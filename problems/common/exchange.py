@@ -20,6 +20,24 @@ def exchange_rows(
     return arrived
 
 
+def exchange_relative(
+    rows: torch.Tensor, sent: Sequence[int], received: Sequence[int], group: dist.ProcessGroup | None = None
+) -> torch.Tensor:
+    """As ``exchange_rows``, with blocks counted from this rank: block d goes to the rank d places on, or comes from it."""
+    rank, world = dist.get_rank(group), dist.get_world_size(group)
+    first = world - rank  # rank 0's block
+    if not rows.is_cuda:
+        # Gloo takes one buffer in the order of ranks.
+        rows = rows.roll(-sum(sent[:first]), dims=0)
+        turned = [[*sizes[first:], *sizes[:first]] for sizes in (sent, received)]
+        return exchange_rows(rows, *turned, group).roll(sum(received[:first]), dims=0)
+    arrived = rows.new_empty(sum(received), *rows.shape[1:])
+    ours, theirs = torch.split(rows, list(sent)), torch.split(arrived, list(received))
+    places = [(other + first) % world for other in range(world)]
+    dist.all_to_all([theirs[place] for place in places], [ours[place] for place in places], group=group)
+    return arrived
+
+
 def exchange_counts(counts: torch.Tensor, group: dist.ProcessGroup | None = None) -> torch.Tensor:
     """What each rank has for this one, in rank order; ``counts[r]`` is this rank's number (or row) for rank r."""
     arrived = torch.empty_like(counts)

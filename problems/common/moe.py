@@ -33,8 +33,10 @@ def gathered_counts(counts: torch.Tensor, group: dist.ProcessGroup | None) -> to
 
 def regrouped(rows: torch.Tensor, sizes: Sequence[Sequence[int]]) -> torch.Tensor:
     """Chunks of ``sizes[a][b]`` rows, stored a by a, put in the order b by b (and a by a within each b)."""
-    chunks = torch.split(rows, [size for line in sizes for size in line])
     inner = len(sizes[0])
+    if min(len(sizes), inner) == 1:
+        return rows
+    chunks = torch.split(rows, [size for line in sizes for size in line])
     return torch.cat([chunk for b in range(inner) for chunk in chunks[b::inner]])
 
 

@@ -42,12 +42,12 @@ def keep_mask(logits: torch.Tensor, top_k: int | None, top_p: float | None) -> t
     top-k keeps what is at least the k-th largest, ties included. top-p then drops the smallest entries whose
     probabilities add up to 1 - top_p or less; the sum runs in the logits' dtype, and the largest entry always stays.
     """
-    kept = None
-    if top_k is not None and top_k > 0:
-        kept = logits >= logits.topk(min(top_k, logits.shape[-1]), dim=-1).values[:, -1:]
+    size = min(top_k, logits.shape[-1]) if top_k is not None and top_k > 0 else None
     if top_p is None or top_p >= 1:
-        return kept
-    ascending, order = filtered(logits, kept).sort(dim=-1)
+        return None if size is None else logits >= logits.topk(size, dim=-1).values[:, -1:]
+    ascending, order = logits.sort(dim=-1)
+    if size is not None:
+        ascending = filtered(ascending, ascending >= ascending[:, -size, None])
     inside = ascending.softmax(dim=-1).cumsum(dim=-1) > 1 - top_p
     inside[:, -1] = True
     return torch.zeros_like(inside).scatter_(-1, order, inside)

@@ -58,6 +58,7 @@ def test_results_that_are_compared_alike_stand_together() -> None:
         (Input(name="x", kind="tensors", shape=("3", "M"), draw=Draw(kind="normal")), "bfloat16, list of tensors"),
         (Input(name="x", kind="float", draw=Draw(kind="value", value=0.5)), "float = 0.5"),
         (Input(name="x", kind="int", draw=Draw(kind="formula", formula="1 + trial")), "int = 1 + trial"),
+        (Input(name="x", kind="int", draw=Draw(kind="formula", formula="2 * M")), "int = 2 * M = 256"),
         (Input(name="x", kind="group", draw=Draw(kind="group", formula="rank // 2")), "ranks with the same rank // 2"),
     ],
 )

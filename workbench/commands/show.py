@@ -31,7 +31,7 @@ from workbench.resolve import resolve_binding
 from workbench.settings import load_settings
 
 FIGURES = ("needed_bytes", "reference_bytes", "hbm_bytes", "flops")
-_WIDTH = 100
+_WIDTH, _LABEL = 100, 32
 _UNBROKEN: dict[str, Any] = {"break_long_words": False, "break_on_hyphens": False}
 _TEXTS = {"statement": "", "algorithm": "How the reference does it", "notes": "Notes"}
 """Texts of a problem and their headings."""
@@ -80,10 +80,13 @@ def _wrapped(text: str) -> Iterator[str]:
 
 
 def _listed(lines: list[tuple[str, str]]) -> Iterator[str]:
-    width = max(len(label) for label, _ in lines)
+    """Labels beside their texts; a label that is too long for that stands above its own."""
+    width = max((len(label) for label, _ in lines if len(label) <= _LABEL), default=4)
     for label, text in lines:
+        if len(label) > _LABEL:
+            yield from textwrap.wrap(label, _WIDTH, initial_indent="  ", subsequent_indent="  ", **_UNBROKEN)
         first, *rest = textwrap.wrap(text, _WIDTH - width - 4, **_UNBROKEN) or [""]
-        yield f"  {label:<{width}}  {first}".rstrip()
+        yield f"  {label if len(label) <= _LABEL else '':<{width}}  {first}".rstrip()
         yield from (f"  {'':<{width}}  {line}" for line in rest)
 
 

@@ -76,7 +76,7 @@ class RunControl:
 
     async def start(self) -> None:
         """Open the store and get the ranks ready, both at once; what was submitted meanwhile runs then."""
-        if self._make is None:
+        if self._make is None or self._closed:
             return
         runner = self._starting = self._make(self._target, self._settings, self._stream)
         store, trouble = await asyncio.gather(self._open_store(), _attempt(runner.start()))
