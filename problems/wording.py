@@ -14,6 +14,7 @@ RULES: Mapping[Compare, str] = {
     "exact": "every bit the same",
     "set": "the same elements in any order",
     "between": "between the bounds that the algorithm allows",
+    "allclose": "as the checkout's harness compares, any dtype",
     "lookup": "labels that belong to the values of the result before, none of them twice",
 }
 EFFECTS: Mapping[Effect, str] = {"none": "", "may": "may be changed", "must": "changed in place, and compared"}
@@ -42,6 +43,8 @@ def signature(problem: Problem) -> str:
 
 def argument(binding: Binding, item: Input) -> str:
     """What an argument is: ``(M, N) = (1024, 1024) bfloat16``, ``float = 0.001``, a group and its ranks."""
+    if item.kind == "any":
+        return "made by the checkout's generator"
     if item.shape:
         return shapes(binding, item)
     draw = item.draw
@@ -55,6 +58,8 @@ def argument(binding: Binding, item: Input) -> str:
 
 def result(binding: Binding, item: Output) -> str:
     """What a part of the result is."""
+    if item.kind == "any":
+        return "what the checkout's reference returns"
     return shapes(binding, item) if item.kind in ("tensor", "tensors") else item.kind
 
 
@@ -78,9 +83,11 @@ def effective_rule(problem: Problem, item: Output) -> Compare:
 def compared(binding: Binding, item: Output) -> str:
     """How a part of the result is compared, with its tolerance in numbers."""
     rule, limits = effective_rule(binding.problem, item), binding.problem.limits(item)
+    rms, rel = limits.rms[binding.dtype], limits.rel[binding.dtype]
+    if rule == "allclose":
+        return f"{RULES[rule]}, |got - ref| <= {rms:g} + {rel:g} * |ref|"
     if _is_whole(item) or rule in ("exact", "lookup"):
         return RULES[rule]
-    rms, rel = limits.rms[binding.dtype], limits.rel[binding.dtype]
     share = f"; a share of {item.share:g} may miss it" if item.share else ""
     return f"{RULES[rule]}, |got - ref| <= {rms:g} * rms(ref) + {rel:g} * |ref|{share}"
 

@@ -102,6 +102,9 @@ def _comparison(target: Target, width: int) -> Iterator[Content]:
 
 def _figures(target: Target, width: int) -> Iterator[Content]:
     figures, binding = target.problem.figures, target.binding
+    if not figures.known:
+        yield from field("needed", "not known for this task", width)
+        return
     remark = " for the published data" if figures.data_dependent else ""
     needed = largest(binding, "needed_bytes")
     words = f"{fmt.moved(needed)} over links{remark}" if needed else "nothing has to move between ranks"

@@ -149,6 +149,17 @@ def test_a_generator_that_fails_is_not_the_candidates_fault(top: Path) -> None:
     assert "no such task" in verdict.reason
 
 
+def test_show_and_list_tell_what_is_known(top: Path) -> None:
+    """A task without a description is listed and shown with its arguments, its comparison and no figures."""
+    listed = pkwb("list", "--pkb", str(top), "--json", cwd=top)
+    assert [entry["number"] for entry in json.loads(listed.stdout)] == [13, 900]
+    shown = pkwb("show", "900", "--pkb", str(top), cwd=top).stdout
+    assert "solution(layer, parts, counts, pair=None, scale=1.0)" in shown
+    assert "|got - ref| <= 0.01 + 0.01 * |ref|" in shown
+    assert "needed bytes" not in shown
+    assert "no communication" not in shown
+
+
 def test_eval_takes_the_checkouts_own_solution(top: Path) -> None:
     """`pkwb eval --pkb DIR 13` judges the file in the checkout's solutions folder."""
     done = pkwb("eval", "--pkb", str(top), "13", "--size", "64x32", "--device", "cpu", "--no-perf", "--json", cwd=top)

@@ -14,7 +14,7 @@ from problems.loader import catalogue
 from problems.matching import contains, matching, short_name
 from problems.model import Entry
 from sessions.model import Attempt, Standing
-from workbench.commands.arguments import add_json
+from workbench.commands.arguments import add_flags, add_json, flag_values
 from workbench.errors import UsageError
 from workbench.settings import load_settings
 from workbench.stores import standings
@@ -34,12 +34,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("text", nargs="*", metavar="TEXT", help="only problems that this means, for example moe or 42")
     for name in _FILTERS:
         parser.add_argument(f"--{name}", metavar="TEXT", help=f"only problems with this text in their {name}")
+    add_flags(parser, "problems.pkb")
     add_json(parser, "print one JSON array")
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Print one line a problem."""
-    settings = load_settings()
+    settings = load_settings(flag_values(arguments))
     entries = _chosen(catalogue(settings.problems.paths, settings.problems.pkb), arguments)
     known, trouble = standings(settings)
     if trouble:

@@ -42,7 +42,7 @@ _Section = tuple[str, list[tuple[str, str]]]
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
     add_problem(parser)
-    add_flags(parser, "run.size", "ranks.world", "run.dtype")
+    add_flags(parser, "run.size", "ranks.world", "run.dtype", "problems.pkb")
     add_json(parser, "print one JSON object")
 
 
@@ -61,7 +61,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _page(binding: Binding) -> Iterator[str]:
     problem = binding.problem
-    yield f"{problem.number} {problem.title}   [{problem.group}; {', '.join(problem.parallelism)}]"
+    yield f"{problem.number} {problem.title}   [{problem.group}; {', '.join(problem.parallelism) or '-'}]"
     for name, heading in _TEXTS.items():
         text = getattr(problem, name)
         yield from ["", *filter(None, [heading]), *_wrapped(text)] if text else []
@@ -97,7 +97,7 @@ def _sections(binding: Binding) -> list[_Section]:
         ("Result", [(item.name, result(binding, item)) for item in problem.outputs]),
         ("Compared on every rank", [(f"{names}:", rule) for names, rule in comparisons(binding)]),
         ("Ranks", _ranks(binding)),
-        ("Figures a rank", [(name.replace("_", " "), _figure(binding, name)) for name in FIGURES]),
+        ("Figures a rank", _figures(binding)),
         ("Collectives of the reference", _collectives(binding)),
         ("Symbols", _symbols(binding)),
         ("Sizes", [(name, ", ".join(f"{key} = {one}" for key, one in size.items())) for name, size in _sizes(binding)]),
@@ -110,23 +110,36 @@ def _arguments(binding: Binding) -> list[tuple[str, str]]:
         facts = [
             argument(binding, item),
             EFFECTS[item.mutates],
-            "default, not passed" if item.default else "",
+            _default(item),
             item.note,
         ]
         rows.append((item.name, "; ".join(filter(None, facts))))
     return rows
 
 
+def _default(item: Input) -> str:
+    if not item.default:
+        return ""
+    return "has a default" if item.kind == "any" else "default, not passed"
+
+
 def _ranks(binding: Binding) -> list[tuple[str, str]]:
     possible, reasons = worlds(binding.problem, binding.size, binding.dtype)
     lines = [("possible", f"{', '.join(map(str, possible)) or 'none'} (of 1 to 8)")]
     lines += [("not", f"{', '.join(map(str, ranks))}: {reason}") for reason, ranks in reasons]
+    if not binding.problem.figures.known:
+        return lines
     least = communicates_from(binding.problem, binding.size, binding.dtype)
     if least is None:
         moved = largest(binding, "reference_bytes")
         more = f"; the reference moves {moved:,.0f} bytes all the same" if moved else ""
         return [*lines, ("needs", f"no communication: each rank's result follows from its own arguments{more}")]
     return [*lines, ("needs", f"communication on {least} ranks and more")]
+
+
+def _figures(binding: Binding) -> list[tuple[str, str]]:
+    known = FIGURES if binding.problem.figures.known else ()
+    return [(name.replace("_", " "), _figure(binding, name)) for name in known]
 
 
 def _figure(binding: Binding, name: str) -> str:
