@@ -23,7 +23,7 @@ def exchange_rows(
 def exchange_relative(
     rows: torch.Tensor, sent: Sequence[int], received: Sequence[int], group: dist.ProcessGroup | None = None
 ) -> torch.Tensor:
-    """As ``exchange_rows``, with blocks counted from this rank: block d goes to the rank d places on, or comes from it."""
+    """As ``exchange_rows``, with blocks counted from this rank: block d goes to, or comes from, the rank d places on."""
     rank, world = dist.get_rank(group), dist.get_world_size(group)
     first = world - rank  # rank 0's block
     if not rows.is_cuda:

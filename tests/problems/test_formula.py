@@ -24,6 +24,14 @@ from workbench.errors import FormulaError
         ("smallest(32, 161, 32, P)", 32),
         ("smallest(30, 161, 32, P)", 32),
         ("1e-3", 0.001),
+        ("24 if P <= 4 else 48", 24),
+        ("24 if P < 4 else 48 if M == 8 else 96", 48),
+        ("sqrt(M * 2) + log2(M)", 7.0),
+        ("divisor(P * 3, 2, 6)", 2),
+        ("divisor(P * 3, 6, 2)", 6),
+        ("divisor(7, 2, 6)", 1),
+        ("divisor(P, 2, P // 2)", 2),
+        ("divisor(1, 2, 0)", 1),
     ],
 )
 def test_value(text: str, value: float) -> None:
@@ -54,7 +62,10 @@ def test_symbols_are_listed() -> None:
         "M[0]",
         "'text'",
         "True",
-        "1 if M else 2",
+        "1 < M < 2",
+        "M is N",
+        "M if N",
+        "M and N",
         "lambda: 1",
         "min(M)",
         "min",
@@ -63,7 +74,6 @@ def test_symbols_are_listed() -> None:
         "min(*M, N)",
         "mni(M, N)",
         "[M]",
-        "M < N",
         "~M",
         "1j",
         "M; N",
@@ -85,6 +95,7 @@ def test_refused(text: str) -> None:
         ("M / (P - P)", "'M / (P - P)': division by zero"),
         ("M % 0", "'M % 0': division by zero"),
         ("itemsiz * 2", "did you mean 'itemsize'"),
+        ("sqrt(-P)", "'sqrt(-P)': cannot be computed"),
         ("smallest(1, 2, 1, 2)", "none of 1024 values from 1 on makes 2*h + 1 divisible by 2"),
     ],
 )
@@ -110,6 +121,9 @@ same("min(i, n)", [min(x, 3) for x in range(-3, 5)])
 same("max(0, i, 1 - n)", [max(0, x) for x in range(-3, 5)])
 same("min(i, j) * 2", [2 * min(x, 1 - x) for x in range(-3, 5)])
 same("ceil(i / 2)", [-1, -1, 0, 0, 1, 1, 2, 2])
+same("1 if i < n else 0", [1, 1, 1, 1, 1, 1, 0, 0])
+same("i if i % 2 == 0 else 7", [7, -2, 7, 0, 7, 2, 7, 4])
+same("i if n > 2 else j", i.tolist())
 assert parse("i // n").evaluate({"i": i, "n": 3}).dtype == torch.int64
 """
     subprocess.run([RANKS_PYTHON, "-c", script], check=True, cwd=ROOT, timeout=60)

@@ -10,6 +10,7 @@ from tests.widgets import script
 from tests.widgets.host import NARROW, SIZES, Host, flowing
 from widgets.speed import SpeedPane
 from widgets.state import RunView, Speed
+from workbench.events import Bandwidth, Verdict
 
 
 async def read(view: RunView, size: tuple[int, int] = NARROW) -> str:
@@ -34,6 +35,19 @@ async def test_good_run(size: tuple[int, int]) -> None:
     assert "needed 2.10 MB, reference 2.10 MB" in text
     assert "peak gloo all_reduce, 2 ranks (CPU)" in text
     assert "1.34x (#1) this one" in text
+
+
+async def test_nothing_has_to_move() -> None:
+    """Where a result needs no byte of another rank, no bandwidth is claimed, and what the reference moves is told."""
+    events = [*script.good_run()]
+    rate = dataclasses.replace(script.bandwidth(1), needed_bytes=0, gbps=0.0, share=None)
+    last = events[-1]
+    assert isinstance(last, Verdict)
+    shown = [rate if isinstance(one, Bandwidth) else one for one in events[:-1]]
+    text = await read(script.show([*shown, dataclasses.replace(last, bandwidth=rate)]))
+
+    assert "bandwidth no byte needs to move; reference 2.10 MB" in text
+    assert "GB/s" not in text
 
 
 async def test_no_difference() -> None:

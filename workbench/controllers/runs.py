@@ -80,7 +80,7 @@ class RunControl:
             return
         runner = self._starting = self._make(self._target, self._settings, self._stream)
         store, trouble = await asyncio.gather(self._open_store(), _attempt(runner.start()))
-        if self._closed:
+        if self._is_over():
             await asyncio.to_thread(store.close)
             return
         self._keep_records(store)
@@ -168,6 +168,9 @@ class RunControl:
         with contextlib.suppress(StoreError):
             await asyncio.to_thread(store.opened, self._target)
         return store
+
+    def _is_over(self) -> bool:
+        return self._closed
 
     def _keep_records(self, store: Any) -> None:
         from sessions.recorder import Recorder
