@@ -10,9 +10,9 @@ from typing import Any
 from problems.checks import SIZES
 from problems.formula import parse
 from problems.model import Binding, Input, Output, Problem, Tolerance
-from problems.schema import nearest
 from problems.tolerance import ITEMSIZES
 from workbench.errors import FormulaError, ProblemError
+from workbench.strict import nearest
 
 _WORLDS = range(1, 9)
 """World sizes that are looked at to say which ones are possible."""

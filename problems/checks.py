@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from problems.formula import parse
 from problems.model import Draw, Input, Problem
-from problems.schema import Place, nearest
+from workbench.strict import Place, nearest
 
 SIZES = ("smoke", "default", "large")
 ALWAYS = ("M", "N", "P", "itemsize")

@@ -9,13 +9,12 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-import tomli
-
 from problems import schema
 from problems.checkout import checkout_entries, checkout_problem
 from problems.checks import check_problem
 from problems.model import Entry, Problem
 from workbench.errors import ProblemError
+from workbench.strict import Place, Readers, parse_toml, read_table, read_text
 
 BUILT_IN = Path(__file__).resolve().parent
 _FILE = "problem.toml"
@@ -76,8 +75,8 @@ def find_entry(text: str, entries: Sequence[Entry]) -> Entry:
 def load_problem(folder: str | Path) -> Problem:
     """The problem in a folder. Raises ProblemError that names the file and the key when malformed."""
     folder = Path(folder).resolve()
-    place = schema.Place(folder / _FILE)
-    values = schema.read_table(_parse(place.path, _text(place.path)), schema.PROBLEM, _REQUIRED, place)
+    place = Place(folder / _FILE, ProblemError)
+    values = read_table(parse_toml(read_text(place), place), schema.PROBLEM, _REQUIRED, place)
     for key, (kind, readers) in schema.RECORDS.items():
         if key in values:
             values[key] = _records(kind, values[key], readers, place.at(key))
@@ -88,7 +87,7 @@ def load_problem(folder: str | Path) -> Problem:
     return problem
 
 
-def _records(kind: type[Any], value: Any, readers: schema.Readers, place: schema.Place) -> Any:
+def _records(kind: type[Any], value: Any, readers: Readers, place: Place) -> Any:
     if isinstance(value, tuple):
         return tuple(schema.read_record(kind, item, readers, place.at(i)) for i, item in enumerate(value))
     return schema.read_record(kind, value, readers, place)
@@ -113,29 +112,14 @@ def _user_folder(path: Path) -> list[Path]:
 
 
 def _entry(folder: Path) -> Entry:
-    place = schema.Place(folder / _FILE)
-    text = _text(place.path)
+    place = Place(folder / _FILE, ProblemError)
+    text = read_text(place)
     # The head is all that a listing needs; reading 87 whole files would take longer than the listing may.
-    table = _parse(place.path, re.split(r"^(?:origin|statement)\s*=", text, maxsplit=1, flags=re.MULTILINE)[0])
+    table = parse_toml(re.split(r"^(?:origin|statement)\s*=", text, maxsplit=1, flags=re.MULTILINE)[0], place)
     if not table.keys() >= schema.HEAD.keys():
-        table = _parse(place.path, text)
+        table = parse_toml(text, place)
     head = {key: table[key] for key in schema.HEAD if key in table}
-    return Entry(**schema.read_table(head, schema.HEAD, schema.NAMES, place), folder=folder)
-
-
-def _text(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "not UTF-8 text"
-        raise ProblemError(f"{path}: cannot be read: {reason}") from None
-
-
-def _parse(path: Path, text: str) -> dict[str, Any]:
-    try:
-        return tomli.loads(text)
-    except tomli.TOMLDecodeError as error:
-        raise ProblemError(f"{path}: not valid TOML: {error}") from None
+    return Entry(**read_table(head, schema.HEAD, schema.NAMES, place), folder=folder)
 
 
 def _refuse_twins(entries: Sequence[Entry]) -> None:

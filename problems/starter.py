@@ -6,11 +6,11 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from problems.model import Problem
-from problems.schema import nearest
 from problems.starters.header import header
 from problems.starters.kernels import KERNELS, kind_of
 from problems.starters.skeleton import skeleton
 from workbench.errors import UsageError
+from workbench.strict import nearest
 
 
 def starter_text(problem: Problem, backend: str) -> str:

@@ -92,6 +92,16 @@ class ProblemSettings:
 
 
 @dataclass(frozen=True)
+class TopologySettings:
+    """What the roofline is worked out for."""
+
+    name: str = setting(
+        "", "system of 'pkwb topology --list', or a topology file; empty = this machine", "--topology", path="program"
+    )
+    paths: list[str] = setting([], "folders with topology files of your own", path="file")
+
+
+@dataclass(frozen=True)
 class SessionSettings:
     """What is kept, and where."""
 
@@ -123,6 +133,7 @@ class Settings:
     limits: LimitSettings = field(default_factory=LimitSettings)
     watch: WatchSettings = field(default_factory=WatchSettings)
     problems: ProblemSettings = field(default_factory=ProblemSettings)
+    topology: TopologySettings = field(default_factory=TopologySettings)
     sessions: SessionSettings = field(default_factory=SessionSettings)
     ui: UiSettings = field(default_factory=UiSettings)
     sources: tuple[str, ...] = ()

@@ -5,6 +5,7 @@ PkwbError
 |   |-- SettingsError
 |   |-- ProblemError        unknown, ambiguous or malformed problem
 |   |   '-- FormulaError    a formula in problem.toml
+|   |-- TopologyError       unknown or malformed topology
 |   '-- SourceError         the working file cannot be read
 '-- InfraError              exit code 3: pkwb's own machinery failed, never the kernel's fault
     |-- RanksError          ranks could not be started or stopped answering
@@ -40,6 +41,10 @@ class ProblemError(UsageError):
 
 class FormulaError(ProblemError):
     """A formula cannot be parsed or evaluated."""
+
+
+class TopologyError(UsageError):
+    """A topology is unknown, malformed or too small for the ranks."""
 
 
 class SourceError(UsageError):

@@ -16,6 +16,7 @@ from workbench.config import Settings
 from workbench.devices import choose_device
 from workbench.errors import UsageError
 from workbench.target import Target
+from workbench.topology.model import Topology
 
 MOST_CPU_RANKS = 8
 _MOST_BYTES = 8
@@ -41,7 +42,20 @@ def resolve_target(
     binding = resolve_binding(problem, settings, any_dtype)
     _check_memory(binding)
     path = Path(os.path.abspath(usual if file is None else file))
-    return Target(problem=problem, binding=binding, backend=settings.run.backend, device=device, path=path)
+    what_if = what_if_topology(settings, binding.world)
+    return Target(
+        problem=problem, binding=binding, backend=settings.run.backend, device=device, path=path, what_if=what_if
+    )
+
+
+def what_if_topology(settings: Settings, world: int) -> Topology | None:
+    """The system that the settings name, with ranks placed on it; None where they name none. Raises TopologyError."""
+    if not settings.topology.name:
+        return None
+    from workbench.topology.catalogue import find_system  # few sittings need the catalogue
+    from workbench.topology.placing import place
+
+    return place(find_system(settings.topology.name, settings.topology.paths), world)
 
 
 def resolve_binding(problem: Problem, settings: Settings, any_dtype: bool) -> Binding:

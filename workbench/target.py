@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from problems.model import Binding, Problem
+from workbench.topology.model import Topology
 
 DEVICES = ("cpu", "cuda")
 """Devices that ranks can run on."""
@@ -22,6 +23,8 @@ class Target:
     """``cpu`` or ``cuda``, never ``auto``."""
     path: Path
     """The working file, absolute."""
+    what_if: Topology | None = None
+    """Another system that floors are worked out for, with the ranks placed on it; None = this machine."""
 
     @property
     def world(self) -> int:

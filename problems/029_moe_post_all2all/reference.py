@@ -27,7 +27,9 @@ def solution(
         rows = exchange_rows(rows, output_splits, input_splits, group)
     table = routing_weights.new_zeros(routing_weights.shape[0], num_experts)  # (tokens, experts)
     table.scatter_add_(1, selected_experts, routing_weights)
-    weighted = rows * table.T[routing_map].unsqueeze(1)  # by expert, then by token
+    # Rows are by expert, then by token.
+    expert = torch.repeat_interleave(routing_map.sum(dim=1), output_size=len(rows))
+    weighted = rows * table[local_input_permutation_mapping, expert].unsqueeze(1)
     out = rows.new_zeros(org_hidden_states_shape)
     out.view(-1, rows.shape[1]).index_add_(0, local_input_permutation_mapping, weighted)
     return out

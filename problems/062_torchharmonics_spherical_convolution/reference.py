@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import torch
 import torch.distributed as dist
+from torch import Tensor
 
 Group = dist.ProcessGroup | None
 
@@ -13,7 +14,7 @@ def _split(size: int, parts: int) -> list[int]:
     return [length] * (parts - 1) + [size - length * (parts - 1)]
 
 
-def _trade(x: torch.Tensor, cut: int, joined: int, length: int, group: Group) -> torch.Tensor:
+def _trade(x: Tensor, cut: int, joined: int, length: int, group: Group) -> Tensor:
     """Cut ``x`` along one axis, piece i to rank i; join what arrives along another, ``length`` long in the end."""
     world, rank = dist.get_world_size(group), dist.get_rank(group)
     if world == 1:
@@ -29,7 +30,7 @@ def _trade(x: torch.Tensor, cut: int, joined: int, length: int, group: Group) ->
     return torch.cat(arrived, dim=joined)
 
 
-def _rotated(psi: torch.Tensor, nlon_in: int, nlon_out: int, dtype: torch.dtype) -> torch.Tensor:
+def _rotated(psi: Tensor, nlon_in: int, nlon_out: int, dtype: torch.dtype) -> Tensor:
     """The filters for every rotation p, a sparse matrix: row (k, t, p), column (lat, lon + p*q mod nlon_in)."""
     filters, latitudes, columns = psi.shape
     k, t, column = psi.indices()
@@ -41,25 +42,25 @@ def _rotated(psi: torch.Tensor, nlon_in: int, nlon_out: int, dtype: torch.dtype)
     return torch.sparse_coo_tensor(place.flatten(1), values.reshape(-1), shape, check_invariants=False)
 
 
-def _contract(x: torch.Tensor, psi: torch.Tensor, nlon_in: int, nlon_out: int) -> torch.Tensor:
+def _contract(x: Tensor, psi: Tensor, nlon_in: int, nlon_out: int) -> Tensor:
     """The filtered field (Bt, C, Kk, nlat_out, nlon_out) from (Bt, C, nlat, nlon_in)."""
     field = x.reshape(-1, psi.shape[2]).T  # (nlat * nlon_in, Bt * C)
-    rows: torch.Tensor = torch.sparse.mm(_rotated(psi, nlon_in, nlon_out, x.dtype), field)
+    rows: Tensor = torch.sparse.mm(_rotated(psi, nlon_in, nlon_out, x.dtype), field)
     return rows.T.reshape(*x.shape[:2], *psi.shape[:2], nlon_out)
 
 
 @torch.no_grad()
 def solution(
-    x: torch.Tensor,
-    psi: torch.Tensor,
-    weight: torch.Tensor,
+    x: Tensor,
+    psi: Tensor,
+    weight: Tensor,
     groups: int,
     nlon_out: int,
     nlon_in: int,
     azimuth_group: Group = None,
     polar_group: Group = None,
-    bias: torch.Tensor | None = None,
-) -> torch.Tensor:
+    bias: Tensor | None = None,
+) -> Tensor:
     """This rank's tile (Bt, Cout, latitudes, longitudes) of the convolved field."""
     channels = x.shape[1]
     y = _contract(_trade(x, 1, 3, nlon_in, azimuth_group), psi, nlon_in, nlon_out)

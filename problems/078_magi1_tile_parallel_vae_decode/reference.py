@@ -12,6 +12,12 @@ import torch.nn.functional as F
 from problems.common.gathers import all_gather_rows
 
 Sizes = tuple[int, ...]
+Latents = int
+"""Latents of a tile along one axis."""
+Overlap = float
+"""Share of a tile that the next one covers too."""
+Factor = int
+"""Decoded elements for each latent along one axis."""
 
 
 class Axis(NamedTuple):
@@ -116,14 +122,14 @@ def _joined(tiles: dict[Sizes, torch.Tensor], grid: Grid) -> torch.Tensor:
 @torch.no_grad()
 def solution(
     z: torch.Tensor,
-    tile_latent_min_length: int,
-    tile_latent_min_height: int,
-    tile_latent_min_width: int,
-    spatial_tile_overlap_factor: float,
-    temporal_tile_overlap_factor: float,
-    spatial_upsample: int,
-    temporal_upsample: int,
-    sr_ratio: int = 1,
+    tile_latent_min_length: Latents,
+    tile_latent_min_height: Latents,
+    tile_latent_min_width: Latents,
+    spatial_tile_overlap_factor: Overlap,
+    temporal_tile_overlap_factor: Overlap,
+    spatial_upsample: Factor,
+    temporal_upsample: Factor,
+    sr_ratio: Factor = 1,
     first_frame_as_image: bool = False,
     group: dist.ProcessGroup | None = None,
 ) -> torch.Tensor:

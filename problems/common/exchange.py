@@ -23,14 +23,14 @@ def exchange_rows(
 def exchange_relative(
     rows: torch.Tensor, sent: Sequence[int], received: Sequence[int], group: dist.ProcessGroup | None = None
 ) -> torch.Tensor:
-    """As ``exchange_rows``, with blocks counted from this rank: block d goes to, or comes from, the rank d places on."""
+    """As ``exchange_rows``, with blocks counted from this rank: block d is for, or comes from, the rank d places on."""
     rank, world = dist.get_rank(group), dist.get_world_size(group)
     first = world - rank  # rank 0's block
     if not rows.is_cuda:
         # Gloo takes one buffer in the order of ranks.
-        rows = rows.roll(-sum(sent[:first]), dims=0)
-        turned = [[*sizes[first:], *sizes[:first]] for sizes in (sent, received)]
-        return exchange_rows(rows, *turned, group).roll(sum(received[:first]), dims=0)
+        rows, back = rows.roll(-sum(sent[:first]), dims=0), sum(received[:first])
+        sent, received = ([*sizes[first:], *sizes[:first]] for sizes in (sent, received))
+        return exchange_rows(rows, sent, received, group).roll(back, dims=0)
     arrived = rows.new_empty(sum(received), *rows.shape[1:])
     ours, theirs = torch.split(rows, list(sent)), torch.split(arrived, list(received))
     places = [(other + first) % world for other in range(world)]

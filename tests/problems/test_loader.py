@@ -85,7 +85,7 @@ def test_not_found(text: str, message: str) -> None:
         ('stem = "1_', 'stem = "2_', "stem: must start with the problem's number, '1_'"),
         ("number = 1\n", "number = true\n", "number: must be a whole number, not True"),
         ("number = 1\n", "number = \n", "not valid TOML: Invalid value (at line 1, column 10)"),
-        ("[figures]", "[tolerance]\nrms = 'wide'\n\n[figures]", "tolerance.rms: must be a table of numbers, not 'wide'"),
+        ("[figures]", "[tolerance]\nrms = 'x'\n\n[figures]", "tolerance.rms: must be a table of numbers, not 'x'"),
     ],
 )
 def test_malformed(tmp_path: Path, old: str, new: str, message: str) -> None:
@@ -132,7 +132,7 @@ def test_own_folder_missing(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry.stem)
 def test_reference_takes_the_declared_arguments(entry: object) -> None:
-    """reference.py holds imports, helpers and one public function, solution, whose arguments are the declared inputs."""
+    """reference.py has one public function, solution, whose arguments are the declared inputs, and helpers."""
     problem = load_problem(entry.folder)  # type: ignore[attr-defined]
     body = ast.parse(problem.reference_path.read_text(encoding="utf-8")).body
     functions = [node for node in body if isinstance(node, ast.FunctionDef)]

@@ -7,7 +7,7 @@ from typing import Any
 
 from workbench.settings import Option, options
 
-TARGET_KEYS = ("run.backend", "ranks.world", "ranks.device", "run.size", "run.dtype", "problems.pkb")
+TARGET_KEYS = ("run.backend", "ranks.world", "ranks.device", "run.size", "run.dtype", "problems.pkb", "topology.name")
 """Settings that say what is run; each has a flag."""
 _METAVARS = {int: "N", float: "SECONDS", str: "TEXT"}
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import os
 from collections.abc import Sequence
@@ -9,7 +10,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from workbench.errors import UsageError
-from workbench.topology.model import Device, Group, Link, Topology
+from workbench.topology.catalogue import rates_of
+from workbench.topology.model import Device, Group, Link, Rates, Topology
 
 NVLINK_GBPS = {1: 20.0, 2: 25.0, 3: 25.0, 4: 25.0, 5: 25.0, 6: 25.0, 7: 50.0}
 """One-way GB/s of one link by NVML's number of the NVLink version (1.0, 2.0, 2.2, 3.0, 3.1, 4.0, 5.0), by NVIDIA's data
@@ -47,15 +49,32 @@ def gpu_topology(gpus: Sequence[Gpu]) -> Topology:
     links = _switch_links(gpus) if switched else _direct_links(gpus)
     members = tuple(device.name for device in devices)
     groups = (Group(name=SWITCH, kind="switch", members=members),) if switched else ()
+    rates, origin = _rates(gpus, switched)
     return Topology(
         name=f"{len(gpus)} × {gpus[0].name}" if gpus else "no GPUs",
         graph="switch" if switched else "mesh",
         devices=devices,
         links=links,
         groups=groups,
-        notes=_notes(gpus, switched),
+        notes=_notes(gpus, switched) + ((origin,) if origin else ()),
         source="NVML",
+        rates=rates,
     )
+
+
+def _rates(gpus: Sequence[Gpu], switched: bool) -> tuple[Rates, str]:
+    """Rates of the catalogue for this kind of GPU, and where they are from; what belongs to its links stays away where
+    these GPUs have none."""
+    models = {gpu.name for gpu in gpus}
+    if not models:
+        return Rates(), ""
+    found = rates_of(models.pop()) if len(models) == 1 else None
+    if found is None:
+        return Rates(), "Memory bandwidth and operations a second of these GPUs are not known."
+    rates, name = found
+    if not switched:
+        rates = dataclasses.replace(rates, in_network_reduction=False, ceilings={})
+    return rates, f"Memory bandwidth, operations a second and the time of a step are those of topology {name}."
 
 
 def _switch_links(gpus: Sequence[Gpu]) -> tuple[Link, ...]:

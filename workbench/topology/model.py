@@ -5,12 +5,47 @@ from __future__ import annotations
 import dataclasses
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 Graph = Literal["host", "switch", "mesh", "torus", "tree"]
 """``host``: ranks of one machine's processors. ``tree``: switches and root complexes above each other (PCIe)."""
 GroupKind = Literal["host", "socket", "numa", "switch", "node"]
+
+
+@dataclass(frozen=True)
+class Fact:
+    """A figure with its source; ``unsure`` where nobody has read it in the maker's own papers, or boxes differ."""
+
+    value: float
+    source: str
+    unsure: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rates:
+    """What one device can do at most, and what a link's transfers cost."""
+
+    hbm_gbps: Fact | None = None
+    """Memory bandwidth in GB/s (1e9 bytes)."""
+    tflops: Mapping[str, Fact] = field(default_factory=dict)
+    """Dense 1e12 operations a second by dtype (``tf32`` for matrix units on float32 data)."""
+    alpha_us: Fact | None = None
+    """Microseconds of one dependent step: what one device wrote is seen by another, with no time for the bytes."""
+    in_network_reduction: bool = False
+    """Whether switches can add and multicast (NVLink SHARP)."""
+    nic_gbps: Fact | None = None
+    """One-way GB/s of a node's network adapters together."""
+    ceilings: Mapping[str, Fact] = field(default_factory=dict)
+    """Share of the link's rate that a transfer mechanism was seen to reach, by mechanism."""
+
+    @property
+    def facts(self) -> Mapping[str, Fact]:
+        """Every figure that is known, by its name in a topology file."""
+        single = {"hbm_gbps": self.hbm_gbps, "alpha_us": self.alpha_us, "nic_gbps": self.nic_gbps}
+        named = {f"tflops.{dtype}": fact for dtype, fact in self.tflops.items()}
+        named |= {f"ceilings.{mechanism}": fact for mechanism, fact in self.ceilings.items()}
+        return {name: fact for name, fact in {**single, **named}.items() if fact is not None}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,6 +109,13 @@ class Topology:
     groups: tuple[Group, ...] = ()
     notes: tuple[str, ...] = ()
     source: str = ""
+    rates: Rates = Rates()
+    shape: tuple[int, ...] = ()
+    """Devices along each axis of a torus; the last axis runs fastest through ``devices``."""
+    wraps: tuple[bool, ...] = ()
+    """Whether each axis is closed to a ring."""
+    imagined: bool = False
+    """Whether it is another system than the one that the ranks run on."""
 
     @property
     def by_name(self) -> Mapping[str, Device]:
@@ -89,6 +131,10 @@ class Topology:
     def links_to(self, name: str) -> tuple[Link, ...]:
         """Links that hang on a group."""
         return tuple(link for link in self.links if link.b == name)
+
+    def links_of(self, name: str) -> tuple[Link, ...]:
+        """Links by which a device or group hangs on a larger one, or the links that start at a device."""
+        return tuple(link for link in self.links if link.a == name)
 
 
 def to_dict(topology: Topology) -> dict[str, Any]:
