@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterable, Iterator
 
 from textual.content import Content
 
 from widgets import format as fmt
 from widgets.attempt import AttemptView
+from widgets.floors import distances, floor_text
 from widgets.layout import LABEL, field
 from widgets.plain import plain
 from widgets.reading import KEYS_HELP, ReadingPane
@@ -34,6 +36,8 @@ the session store, of an earlier one; **before** is the good attempt before. Tim
 percentile; each sample is the slowest rank's. **skew** is how far the fastest rank is ahead of the slowest.
 
 **bandwidth** is the bytes that the result needs over the time, against the one-way **peak** of a rank's link.
+**floor** is the least time that the topology allows, with the term that decides it; `--topology NAME` asks what it
+would be on another system. A time that the links cannot carry is told as `suspect`.
 Dimmed figures belong to the last good attempt and stay until this one has been timed.
 {KEYS_HELP}"""
 
@@ -92,7 +96,20 @@ def _figures(shown: AttemptView, bar: int) -> Iterator[Field]:
         yield "reference", fmt.spread(shown.reference_ms)
     if shown.bandwidth:
         yield from _bandwidth(shown.bandwidth, bar)
+        yield from _floor(shown)
     yield from _quality(shown)
+
+
+def _floor(shown: AttemptView) -> Iterator[Field]:
+    """The least time on the topology, its terms, and how far both sides are above it."""
+    if shown.bandwidth is None or shown.bandwidth.floor is None:
+        return
+    floor = dataclasses.asdict(shown.bandwidth.floor)
+    times = {"candidate": shown.candidate_ms, "reference": shown.reference_ms}
+    yield "floor", plain(floor_text(floor))
+    above = distances(floor, {side: spread.median for side, spread in times.items() if spread})
+    if above:
+        yield "", above
 
 
 def _quality(shown: AttemptView) -> Iterator[Field]:

@@ -164,6 +164,25 @@ class TimingProgress(Event):
 
 
 @dataclass(frozen=True, kw_only=True)
+class Floor:
+    """The least time by the roofline of a topology; a term is None where a rate is not known."""
+
+    ms: float | None
+    binding: str
+    """The term that decides: link, memory, compute or latency; empty when all are 0."""
+    terms_ms: dict[str, float | None]
+    topology: str
+    wire_ms: float = 0.0
+    """Time of the needed bytes on the links of this machine, with all that switches can do; 0 = no limit is known."""
+    in_network_ms: float | None = None
+    """The floor where switches add and multicast, where that makes a difference."""
+    what_if: bool = False
+    """Whether the topology is another one than that of the ranks."""
+    measured: bool = False
+    """Whether it rests on a rate measured on these ranks, so that it is no physical limit."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class Bandwidth(Event):
     """Effective bandwidth: needed bytes over the median time, against the one-way peak of a rank's link."""
 
@@ -175,6 +194,7 @@ class Bandwidth(Event):
     peak_gbps: float | None
     share: float | None
     label: str
+    floor: Floor | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

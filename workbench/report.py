@@ -76,6 +76,16 @@ def _bandwidth(verdict: dict[str, Any]) -> str:
     return f"{found['gbps']:.3g}{peak} GB/s{share} ({found['label']}); reference {found['reference_gbps']:.3g} GB/s"
 
 
+def _floor(verdict: dict[str, Any]) -> str:
+    from widgets.floors import distances, floor_text
+
+    floor = (verdict["bandwidth"] or {}).get("floor")
+    if floor is None:
+        return ""
+    sides = {side: verdict[f"{side}_ms"]["median"] for side in ("candidate", "reference") if verdict[f"{side}_ms"]}
+    return "; ".join(filter(None, [floor_text(floor), distances(floor, sides)]))
+
+
 def _phases(verdict: dict[str, Any]) -> str:
     return ", ".join(f"{phase} {elapsed:.0f} ms" for phase, elapsed in verdict["phases_ms"].items())
 
@@ -84,6 +94,7 @@ _FACTS = (
     ("speedup", lambda verdict: speedup_text(verdict["speedup"])),
     ("time", _time),
     ("bandwidth", _bandwidth),
+    ("floor", _floor),
     ("skew", lambda verdict: "" if verdict["skew"] is None else f"{verdict['skew']:.0%} between ranks"),
     ("flags", lambda verdict: ", ".join(verdict["flags"])),
     ("phases", _phases),

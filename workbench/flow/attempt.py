@@ -12,6 +12,7 @@ from workbench.events import (
     Bandwidth,
     Event,
     FirstVerdict,
+    Floor,
     Log,
     Phase,
     PhaseChanged,
@@ -41,6 +42,7 @@ from workbench.flow.sampling import Mismatch, Sampler, TimingFigures
 from workbench.flow.sets import CandidateSet
 from workbench.flow.settle import Patience, answers, settle
 from workbench.judge.bandwidth import Peak
+from workbench.judge.floors import look_flags, too_fast
 from workbench.judge.stacks import Standing, standing
 from workbench.judge.verdicts import Answer, first_cause, overall, reason
 from workbench.judge.verdicts import settle as settle_ranks
@@ -117,12 +119,12 @@ class Attempt:
                 self._first("ok")
         self.leave(f"{self._passed}/{len(plan)}")
 
-    async def time(self, peak: Peak | None) -> None:
+    async def time(self, peak: Peak | None, floor: Floor | None = None) -> None:
         """Time the candidate against the reference, in the phase that was entered; Stop when a timed call was wrong."""
         begin = {"op": "begin", "number": next(self._context.numbers)}
         await self._ask_all(begin, self._context.settings.limits.run)
         run, device = self._context.settings.run, self._context.target.device
-        self._sampler = Sampler(self._ask_block, run.samples, device, lambda f: self._progress(f, peak))
+        self._sampler = Sampler(self._ask_block, run.samples, device, lambda f: self._progress(f, peak, floor))
         self._timing_ends = time.monotonic() + self._context.settings.limits.time
         try:
             await self._sampler.run()
@@ -130,6 +132,8 @@ class Attempt:
             self._stop(await self._mismatch_answers(error.reports))
         if self._sampler.clocks_disagree():
             words = "the ranks claim far less time than the judge's own clock leaves room for"
+            raise Stop("suspect", self._ranks, words)
+        if self._figures and (words := too_fast(self._figures.candidate, self._figures.reference, floor)):
             raise Stop("suspect", self._ranks, words)
         self.leave(f"{self._figures.samples if self._figures else 0} samples a side")
 
@@ -261,7 +265,8 @@ class Attempt:
         raise_infra(futures)
         return [future.result() for future in futures]
 
-    def _progress(self, figures: TimingFigures, peak: Peak | None) -> None:
+    def _progress(self, figures: TimingFigures, peak: Peak | None, floor: Floor | None) -> None:
+        figures = dataclasses.replace(figures, flags=(*figures.flags, *look_flags(figures.speedup)))
         self._figures = figures
         self.emit(
             TimingProgress(
@@ -275,7 +280,7 @@ class Attempt:
                 flags=figures.flags,
             )
         )
-        self._bandwidth = bandwidth_event(self._context.target, figures, peak)
+        self._bandwidth = bandwidth_event(self._context.target, figures, peak, floor)
         if self._bandwidth is not None:
             self.emit(self._bandwidth)
 

@@ -14,13 +14,14 @@ from typing import Any, TypeVar
 from problems.binding import judge_job
 from workbench.config import Settings
 from workbench.errors import PkwbError, RanksError
-from workbench.events import EventStream, Notice, Origin, RanksReady, SourceSeen, Status, Verdict
+from workbench.events import EventStream, Floor, Notice, Origin, RanksReady, SourceSeen, Status, Verdict
 from workbench.flow.attempt import Attempt
 from workbench.flow.context import Context, Stop
-from workbench.flow.figures import environment, link_peak
+from workbench.flow.figures import environment, find_floor, link_peak
 from workbench.flow.reports import loading_failed
 from workbench.flow.sets import CandidateSet, JudgeSet, RankSet, exit_words, rank_request
 from workbench.flow.zygote import Zygote
+from workbench.judge.bandwidth import Peak
 from workbench.ranks.channel import Message
 from workbench.target import Source, Target
 
@@ -41,6 +42,7 @@ class Engine:
         self._standby: asyncio.Task[CandidateSet] | None = None
         self._starting: asyncio.Task[None] | None = None
         self._run: asyncio.Task[Verdict] | None = None
+        self._floors: tuple[Floor | None] | None = None
         self._number = 0
         self._numbers = itertools.count(1)
         self._ending: Status = "superseded"
@@ -163,10 +165,16 @@ class Engine:
                 await asyncio.wait([self._standby] if self._standby else [])
                 attempt.enter("time")
                 peak = await link_peak(context.judges, self._target, self._zygote.torch, self._settings.limits.start)
-                await attempt.time(peak)
+                await attempt.time(peak, await self._floor(peak))
             return attempt.ok()
         except Stop as stop:
             return attempt.verdict(stop.status, stop.ranks, stop.why)
+
+    async def _floor(self, peak: Peak | None) -> Floor | None:
+        """The floor; this machine is looked at once in a sitting."""
+        if self._floors is None:
+            self._floors = (await asyncio.to_thread(find_floor, self._target, peak),)
+        return self._floors[0]
 
     def _end_set(self, ranks: RankSet | None) -> None:
         if ranks is not None:

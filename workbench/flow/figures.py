@@ -12,16 +12,41 @@ import workbench
 from problems.binding import figure
 from problems.wording import largest
 from workbench.errors import PkwbError
-from workbench.events import Bandwidth
+from workbench.events import Bandwidth, Floor
 from workbench.flow.sampling import TimingFigures
 from workbench.flow.sets import JudgeSet
 from workbench.flow.zygote import Zygote
 from workbench.judge.bandwidth import Peak, PeakKey, busbw, effective, load_peak, share, store_peak
 from workbench.ranks.channel import Message
 from workbench.target import Target
+from workbench.topology.cost import roofline, work_of
+from workbench.topology.detect import detect
 
 
-def bandwidth_event(target: Target, figures: TimingFigures, peak: Peak | None) -> Bandwidth | None:
+def find_floor(target: Target, peak: Peak | None) -> Floor | None:
+    """The floor on the what-if topology, else on this machine, which is looked at; None where nothing can be said."""
+    work = work_of(target.binding)
+    if work is None:
+        return None
+    with contextlib.suppress(PkwbError):  # links that cannot be seen leave the floor out, not the figures
+        found = roofline(work, target.what_if or detect(target.world, target.device, peak))
+        physical = not (found.imagined or found.measured)
+        return Floor(
+            ms=None if found.floor_s is None else found.floor_s * 1e3,
+            binding=found.binding,
+            terms_ms={term.name: None if term.seconds is None else term.seconds * 1e3 for term in found.terms},
+            topology=found.topology,
+            wire_ms=found.wire_s * 1e3 if physical else 0.0,
+            in_network_ms=None if found.in_network_s is None else found.in_network_s * 1e3,
+            what_if=found.imagined,
+            measured=found.measured,
+        )
+    return None
+
+
+def bandwidth_event(
+    target: Target, figures: TimingFigures, peak: Peak | None, floor: Floor | None = None
+) -> Bandwidth | None:
     """Effective bandwidth of candidate and reference by the problem's needed bytes and the median times.
 
     None where the problem's bytes are not known; no share of the peak where no byte needs to move.
@@ -43,6 +68,7 @@ def bandwidth_event(target: Target, figures: TimingFigures, peak: Peak | None) -
         peak_gbps=peak.gbps if peak else None,
         share=share(gbps, peak.gbps) if peak and needed else None,
         label=peak.label if peak else f"{target.device}, no peak measured",
+        floor=floor,
     )
 
 

@@ -8,7 +8,10 @@ from typing import Any
 
 import torch
 
-INAPPLICABLE: Mapping[str, str] = {"other_rank": "every rank's result is the same"}
+INAPPLICABLE: Mapping[str, str] = {
+    "other_rank": "every rank's result is the same",
+    "float16": "a convolution in TF32, the default of cuDNN, is right, and float16 is no further off",
+}
 
 
 def expected(everybody: Sequence[Sequence[Any]], rank: int) -> torch.Tensor:

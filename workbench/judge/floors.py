@@ -1,0 +1,27 @@
+"""Times that cannot be, and times that are worth a look."""
+
+from __future__ import annotations
+
+from workbench.events import Floor, Ratio, Spread
+
+LOOK = 10.0
+"""Speedup over a tuned reference from which a person should look at how it came about."""
+
+
+def too_fast(candidate: Spread, reference: Spread, floor: Floor | None) -> str:
+    """Why a time is not to be believed, with the arithmetic; empty where it may be.
+
+    Where the reference is below the limit too, the limit is what is wrong.
+    """
+    limit = floor.wire_ms if floor else 0.0
+    if not floor or candidate.median >= limit or reference.median < limit:
+        return ""
+    return (
+        f"faster than the links: {candidate.median * 1e3:.3g} us, but the bytes that the result needs take "
+        f"{limit * 1e3:.3g} us on {floor.topology}; is every call's data really moved?"
+    )
+
+
+def look_flags(speedup: Ratio) -> tuple[str, ...]:
+    """A flag for a speedup that is rare in honest kernels."""
+    return (f"look: {speedup.median:.0f}x over the reference",) if speedup.median > LOOK else ()
