@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from sessions.store import Store, default_path
-from tests.program import pkwb
+from tests.program import ROOT, pkwb
 from tests.sessions.samples import source, target, verdict
 from workbench import __version__
 
@@ -248,6 +248,52 @@ def test_topology(tmp_path: Path) -> None:
     assert "rank 3" in ok("topology", "--ranks", "4", cwd=tmp_path)
     found = json.loads(ok("topology", "--ranks", "4", "--json", cwd=tmp_path))
     assert len(found["devices"]) == 4
+
+
+def test_known_systems(tmp_path: Path) -> None:
+    """Systems are listed, each is drawn with its figures and their sources, and all of it is there as data."""
+    assert "hgx-h200" in ok("topology", cwd=tmp_path)
+    lines = ok("topology", "--list", cwd=tmp_path).splitlines()
+    assert any(line.split()[:3] == ["mi300x", "8", "mesh"] for line in lines)
+    text = ok("topology", "mi300x", "--ranks", "2", cwd=tmp_path)
+    assert all(part in text for part in ("rank 1", "gpu 2", "xGMI, 64 GB/s", "tflops.bfloat16", "unsure", "[1] AMD"))
+    found = json.loads(ok("topology", "mi300x", "--json", cwd=tmp_path))
+    assert found["figures"]["links[0].gbps"]["value"] == 64
+    assert len(json.loads(ok("topology", "--list", "--json", cwd=tmp_path))) == len(lines) - 1
+
+
+def test_own_topology_files(tmp_path: Path) -> None:
+    """A folder named in the settings adds systems; a mistake in a file is told with its key."""
+    own = tmp_path / "systems"
+    own.mkdir()
+    source = ROOT / "workbench" / "topology" / "systems" / "mi300x.toml"
+    (own / "lab.toml").write_text(source.read_text().replace("value = 64", "value = 50"))
+    (tmp_path / "pkwb.toml").write_text('[topology]\npaths = ["systems"]\n')
+    assert "xGMI, 50 GB/s" in ok("topology", "lab", cwd=tmp_path)
+    (own / "lab.toml").write_text(source.read_text().replace("devices =", "cards ="))
+    assert "lab.toml: cards: unknown key" in refused("topology", "lab", cwd=tmp_path)
+    assert "no topology 'labs'; did you mean 'lab'" in refused("topology", "labs", cwd=tmp_path)
+
+
+def test_show_has_a_roofline(tmp_path: Path) -> None:
+    """On a system of the catalogue every term stands with its arithmetic, and the one that binds is named."""
+    asked = ("show", "1", "--ranks", "4", "--size", "1024x1024", "--topology", "hgx-h200")
+    text = " ".join(ok(*asked, cwd=tmp_path).split())
+    assert "Roofline on NVIDIA HGX H200, 8 GPUs, what if floor 8.99 us, link binds" in text
+    assert "link 6.99 us: 3,145,728 bytes / 450 GB/s" in text
+    assert "latency 2.00 us: 2 steps of 1 us" in text
+    found = json.loads(ok(*asked, "--json", cwd=tmp_path))["roofline"]
+    assert (found["binding"], round(found["floor_ms"], 5), found["what_if"]) == ("link", 0.00899, True)
+    assert "hgx-h200 has 8 devices" in refused(*asked[:2], "--ranks", "9", *asked[4:], cwd=tmp_path)
+
+
+def test_show_has_a_roofline_of_cpu_ranks(tmp_path: Path) -> None:
+    """On CPU ranks the floor says what measures the links; where nothing has to move, that is said."""
+    cache = {"PKWB_CACHE_DIR": str(tmp_path / "cache")}
+    text = " ".join(pkwb("show", "1", "--device", "cpu", cwd=tmp_path, **cache).stdout.split())
+    assert "floor not known: the links' rate is not known; 'pkwb open 1' measures it" in text
+    text = " ".join(pkwb("show", "39", "--device", "cpu", cwd=tmp_path, **cache).stdout.split())
+    assert "link 0: needs no communication" in text
 
 
 def test_sessions_list(tmp_path: Path, kept: Store) -> None:

@@ -14,6 +14,7 @@ from widgets.reading import KEYS_HELP, ReadingPane
 from widgets.state import RunView
 from workbench.events import Telemetry
 from workbench.target import Target
+from workbench.topology.model import Topology
 
 Drawing = Callable[[int], list[str]]
 """The lines of a topology at a width in cells."""
@@ -25,7 +26,8 @@ class TopologyPane(ReadingPane):
     HELP = f"""
 ### Topology
 
-Where each rank runs and what links it to the others; rates are one-way, GB/s with GB = 1e9 bytes.
+Where each rank runs and what links it to the others; rates are one-way, GB/s with GB = 1e9 bytes. With
+`--topology NAME` it is that system, with the ranks placed on it as if they ran there.
 The first line is the load of the machine, looked at only while nothing is timed.
 {KEYS_HELP}"""
 
@@ -64,14 +66,26 @@ The first line is the load of the machine, looked at only while nothing is timed
             return [*wrapped(live, width), Content(), *wrapped(self._failure, width)]
         if self._drawing is None:
             return [*wrapped(live, width), Content(), Content.styled("looking at the machine ...", "dim")]
-        return [*wrapped(live, width), Content(), *(Content(plain(line)) for line in self._drawing(width))]
+        lines = (Content(plain(line)) for line in self._drawing(width))
+        return [*wrapped(live, width), Content(), *self._title(width), *lines]
+
+    def _title(self, width: int) -> list[Content]:
+        """The name of a system that is not this machine."""
+        what_if = self._target.what_if
+        if what_if is None:
+            return []
+        return [*wrapped(f"what if: {what_if.name} ({what_if.source})", width), Content()]
 
     def _look_again(self) -> None:
         self.run_worker(self._look(), group="topology", exclusive=True, exit_on_error=False)
 
     async def _look(self) -> None:
         try:
-            self._drawing = await asyncio.to_thread(self._detect, self._target.world, self._target.device)
+            what_if = self._target.what_if
+            if what_if is not None:
+                self._drawing = _drawn(what_if)
+            else:
+                self._drawing = await asyncio.to_thread(self._detect, self._target.world, self._target.device)
         except Exception as error:
             self._failure = f"the topology could not be found out: {plain(str(error)) or type(error).__name__}"
         self.relayout()
@@ -79,9 +93,13 @@ The first line is the load of the machine, looked at only while nothing is timed
 
 def _drawing(world: int, device: str) -> Drawing:
     from workbench.topology.detect import detect
+
+    return _drawn(detect(world, device))
+
+
+def _drawn(topology: Topology) -> Drawing:
     from workbench.topology.draw import draw
 
-    topology = detect(world, device)
     return lambda width: draw(topology, max(30, width))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 
 import pytest
@@ -78,3 +79,22 @@ def test_the_cuda_version_of_a_torch_is_read_without_importing_it(tmp_path: Path
     assert torch_cuda(str(python)) == "13.0"
     version.write_text("cuda: Optional[str] = None\n")
     assert torch_cuda(str(python)) == ""
+
+
+def test_rates_come_from_the_catalogue() -> None:
+    """GPUs that the catalogue knows bring memory bandwidth and operations a second, and say from where."""
+    topology = gpu_topology([_gpu(0), _gpu(1)])
+
+    assert topology.rates.hbm_gbps is not None
+    assert topology.rates.hbm_gbps.value == 4800
+    assert topology.rates.in_network_reduction
+    assert any("those of topology hgx-h200" in note for note in topology.notes)
+    assert not gpu_topology([_gpu(0, 0, False), _gpu(1, 0, False)]).rates.in_network_reduction
+
+
+def test_unknown_gpus_have_no_rates() -> None:
+    """A GPU that the catalogue does not know is used all the same."""
+    other = dataclasses.replace(_gpu(0), name="Unheard-of")
+
+    assert gpu_topology([other, other]).rates.hbm_gbps is None
+    assert any("not known" in note for note in gpu_topology([other]).notes)

@@ -14,6 +14,8 @@ from widgets.problem import ProblemPane
 from widgets.reference import ReferencePane
 from widgets.topology import Drawing, TopologyPane
 from workbench.events import Telemetry
+from workbench.topology.catalogue import find_system
+from workbench.topology.placing import place
 
 
 @pytest.mark.parametrize("size", SIZES)
@@ -190,6 +192,18 @@ async def test_topology_shows_the_rate_once_measured() -> None:
         await pilot.pause()
 
         assert "link 4.50 GB/s" in visible(pane)
+
+
+async def test_topology_of_another_system() -> None:
+    """A what-if system is named and drawn with the ranks on it; this machine is not looked at."""
+    what_if = place(find_system("mi300x"), 2)
+    pane = TopologyPane(dataclasses.replace(script.make_target(), what_if=what_if))
+    async with Host(pane).run_test(size=NARROW) as pilot:
+        await pane.workers.wait_for_complete()
+        await pilot.pause()
+
+        assert "what if: AMD Instinct MI300X platform, 8 GPUs (topology mi300x)" in flowing(pane)
+        assert all(part in visible(pane) for part in ("rank 1", "gpu 7", "xGMI, 64 GB/s one way"))
 
 
 async def test_topology_that_fails_is_said() -> None:

@@ -28,7 +28,9 @@ from problems.wording import (
 )
 from workbench.commands.arguments import add_flags, add_json, add_problem, flag_values
 from workbench.resolve import resolve_binding
+from workbench.rooflines import find_roofline, roofline_document, roofline_rows
 from workbench.settings import load_settings
+from workbench.topology.cost import Roofline
 
 FIGURES = ("needed_bytes", "reference_bytes", "hbm_bytes", "flops")
 _WIDTH, _LABEL = 100, 32
@@ -42,7 +44,7 @@ _Section = tuple[str, list[tuple[str, str]]]
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
     add_problem(parser)
-    add_flags(parser, "run.size", "ranks.world", "run.dtype", "problems.pkb")
+    add_flags(parser, "run.size", "ranks.world", "ranks.device", "run.dtype", "problems.pkb", "topology.name")
     add_json(parser, "print one JSON object")
 
 
@@ -52,14 +54,15 @@ def run(arguments: argparse.Namespace) -> int:
     settings = load_settings(flags)
     problem = find_problem(arguments.problem, settings.problems.paths, settings.problems.pkb)
     binding = resolve_binding(problem, settings, "run.dtype" not in flags)
+    found = find_roofline(binding, settings)
     if arguments.json:
-        print(json.dumps(_document(binding), indent=1))
+        print(json.dumps({**_document(binding), "roofline": roofline_document(found)}, indent=1))
     else:
-        print("\n".join(_page(binding)))
+        print("\n".join(_page(binding, found)))
     return 0
 
 
-def _page(binding: Binding) -> Iterator[str]:
+def _page(binding: Binding, found: Roofline | str) -> Iterator[str]:
     problem = binding.problem
     yield f"{problem.number} {problem.title}   [{problem.group}; {', '.join(problem.parallelism) or '-'}]"
     for name, heading in _TEXTS.items():
@@ -67,7 +70,7 @@ def _page(binding: Binding) -> Iterator[str]:
         yield from ["", *filter(None, [heading]), *_wrapped(text)] if text else []
     yield ""
     yield from textwrap.wrap(signature(problem), _WIDTH, subsequent_indent=" " * len("solution("), **_UNBROKEN)
-    for heading, lines in _sections(binding):
+    for heading, lines in _sections(binding, found):
         yield from ["", heading, *_listed(lines)] if lines else []
 
 
@@ -90,14 +93,16 @@ def _listed(lines: list[tuple[str, str]]) -> Iterator[str]:
         yield from (f"  {'':<{width}}  {line}" for line in rest)
 
 
-def _sections(binding: Binding) -> list[_Section]:
+def _sections(binding: Binding, found: Roofline | str) -> list[_Section]:
     problem = binding.problem
+    where = "" if isinstance(found, str) else f" on {found.topology}{', what if' if found.imagined else ''}"
     return [
         (f"Arguments at {binding.size}, {binding.world} ranks, {binding.dtype}", _arguments(binding)),
         ("Result", [(item.name, result(binding, item)) for item in problem.outputs]),
         ("Compared on every rank", [(f"{names}:", rule) for names, rule in comparisons(binding)]),
         ("Ranks", _ranks(binding)),
         ("Figures a rank", _figures(binding)),
+        (f"Roofline{where}", roofline_rows(found, problem.number)),
         ("Collectives of the reference", _collectives(binding)),
         ("Symbols", _symbols(binding)),
         ("Sizes", [(name, ", ".join(f"{key} = {one}" for key, one in size.items())) for name, size in _sizes(binding)]),

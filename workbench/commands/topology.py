@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import json
 import shutil
 import sys
+import textwrap
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -51,8 +53,18 @@ def run(arguments: argparse.Namespace) -> int:
         return _system(name, settings, arguments.json)
     device = choose_device(settings.ranks.device, settings.ranks.world, settings.ranks.python)
     topology = detect(settings.ranks.world, device)
-    print(json.dumps(to_dict(topology)) if arguments.json else "\n".join(_drawing(topology)))
+    if arguments.json:
+        print(json.dumps(to_dict(topology)))
+        return 0
+    print("\n".join([*_drawing(topology), "", *_others(settings)]))
     return 0
+
+
+def _others(settings: Settings) -> list[str]:
+    from workbench.topology.catalogue import system_files
+
+    names = ", ".join(system_files(settings.topology.paths))
+    return textwrap.wrap(f"Other systems, for 'pkwb topology NAME': {names}", _width(), break_on_hyphens=False)
 
 
 def _list(settings: Settings, as_json: bool) -> int:
@@ -95,26 +107,30 @@ def _system(name: str, settings: Settings, as_json: bool) -> int:
     topology = place(system, min(settings.ranks.world, system.devices))
     facts = facts_of(system)
     if as_json:
-        figures = {
-            key: {"value": fact.value, "unsure": fact.unsure, "source": fact.source} for key, fact in facts.items()
-        }
-        print(
-            json.dumps({**to_dict(topology), **_summary(system), "figures": figures, "sources": dict(system.sources)})
-        )
+        figures = {name: dataclasses.asdict(fact) for name, fact in facts.items()}
+        print(json.dumps({**to_dict(topology), **_summary(system), "figures": figures}))
         return 0
-    reduction = "yes" if system.rates.in_network_reduction else "no"
     print("\n".join([f"{system.title} ({system.name}), {system.devices} devices", "", *_drawing(topology), ""]))
-    print("\n".join([*_figures(facts), "", f"in-network reduction: {reduction}", "", "sources"]))
-    print("\n".join(f"  {key}: {text}" for key, text in system.sources.items()))
+    print("\n".join([*_figures(facts), *_switches(system)]))
     return 0
 
 
 def _figures(facts: dict[str, Fact]) -> list[str]:
+    """The figures, then their sources by number."""
+    sources = list(dict.fromkeys(fact.source for fact in facts.values()))
     rows = [
-        (name, f"{fact.value:g}", _unit(name), fact.source, "unsure" if fact.unsure else "")
+        (name, f"{fact.value:g}", _unit(name), f"[{sources.index(fact.source) + 1}]", "unsure" if fact.unsure else "")
         for name, fact in facts.items()
     ]
-    return table(("figure", "value", "", "source", ""), rows, right=(1,))
+    numbered = [f"[{number}] {source}" for number, source in enumerate(sources, 1)]
+    return [*table(("figure", "value", "", "", ""), rows, right=(1,)), "", *numbered]
+
+
+def _switches(system: System) -> list[str]:
+    """Whether switches can add, where there are any."""
+    if system.graph not in ("switch", "tree"):
+        return []
+    return ["", f"in-network reduction: {'yes' if system.rates.in_network_reduction else 'no'}"]
 
 
 def _unit(name: str) -> str:
@@ -124,4 +140,8 @@ def _unit(name: str) -> str:
 
 def _drawing(topology: Topology) -> Iterator[str]:
     plain = (sys.stdout.encoding or "ascii").lower() not in ("utf-8", "utf8")
-    yield from draw(topology, min(shutil.get_terminal_size().columns, _WIDEST), ascii=plain)
+    yield from draw(topology, _width(), ascii=plain)
+
+
+def _width() -> int:
+    return min(shutil.get_terminal_size().columns, _WIDEST)

@@ -104,16 +104,18 @@ def roofline(work: Work, topology: Topology) -> Roofline:
     options = [_option(link, share, steps, topology.rates) for share, steps in _ways(work, topology)]
     best = min(options, key=lambda option: _total((option[0], memory, compute), option[1]))
     terms = (best[0], memory, compute, best[1])
-    known = link.seconds is not None
+    floor = _total(terms[:3], best[1])
+    network = _in_network(work, topology.rates, link, memory, compute)
+    network = network if network is not None and network < floor else None
     return Roofline(
         topology=topology.name,
         terms=terms,
         binding=max(terms, key=lambda term: term.seconds or 0.0).name if any(t.seconds for t in terms) else "",
-        floor_s=_total(terms[:3], best[1]) if known else None,
-        in_network_s=_in_network(work, topology.rates, link, memory, compute),
+        floor_s=None if link.seconds is None else floor,
+        in_network_s=network,
         wire_s=_wire(work, topology.rates, link),
         ceilings=_ceilings(topology.rates, best[0]),
-        notes=tuple(_notes(work, topology)),
+        notes=tuple(_notes(work, topology, network is not None)),
         imagined=topology.imagined,
         measured=topology.graph == "host",
     )
@@ -212,12 +214,12 @@ def _ceilings(rates: Rates, link: Term) -> tuple[Ceiling, ...]:
     )
 
 
-def _notes(work: Work, topology: Topology) -> list[str]:
+def _notes(work: Work, topology: Topology, network: bool) -> list[str]:
     notes = []
     if topology.graph == "host" and any(work.needed):
         notes.append("CPU figures: the link's rate was measured on these ranks, so a kernel may beat the floor.")
     if work.data_dependent:
         notes.append("The data decide how much is moved: the bytes are those of the published data.")
-    if topology.rates.in_network_reduction and work.op in IN_NETWORK:
+    if network:
         notes.append("The floor does without in-network reduction, which not every such machine allows.")
     return notes

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from workbench.errors import UsageError
 from workbench.topology.catalogue import rates_of
 from workbench.topology.model import Device, Group, Link, Rates, Topology
+from workbench.topology.nvml import active_links, answer, chosen_gpus, handle_of, nvml_session, text
 
 NVLINK_GBPS = {1: 20.0, 2: 25.0, 3: 25.0, 4: 25.0, 5: 25.0, 6: 25.0, 7: 50.0}
 """One-way GB/s of one link by NVML's number of the NVLink version (1.0, 2.0, 2.2, 3.0, 3.1, 4.0, 5.0), by NVIDIA's data
@@ -100,61 +99,28 @@ def _notes(gpus: Sequence[Gpu], switched: bool) -> tuple[str, ...]:
 
 
 def _ask_nvml(world: int) -> list[Gpu]:
-    try:
-        import pynvml  # type: ignore[import-untyped]
-    except ImportError:
-        raise UsageError("the GPUs' links cannot be seen: install nvidia-ml-py") from None
-    try:
-        pynvml.nvmlInit()
-    except pynvml.NVMLError as error:
-        raise UsageError(f"the GPUs' links cannot be seen: NVML says {error}") from None
-    try:
-        return [_gpu(pynvml, index) for index in _indices(world)]
-    except pynvml.NVMLError as error:
-        raise UsageError(f"the GPUs' links cannot be seen: NVML says {error}") from None
-    finally:
-        pynvml.nvmlShutdown()
+    with nvml_session("the GPUs' links cannot be seen") as nvml:
+        return [_gpu(nvml, handle_of(nvml, gpu)) for gpu in chosen_gpus(world)]
 
 
-def _indices(world: int) -> list[int | str]:
-    """NVML's indices (or UUIDs) of the GPUs that ranks 0 to world - 1 use."""
-    chosen = [name.strip() for name in os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",") if name.strip()]
-    names: list[int | str] = [int(name) if name.isdigit() else name for name in chosen]
-    return (names or list(range(world)))[:world]
-
-
-def _gpu(nvml: Any, index: int | str) -> Gpu:
-    by_uuid = isinstance(index, str)
-    handle = nvml.nvmlDeviceGetHandleByUUID(index) if by_uuid else nvml.nvmlDeviceGetHandleByIndex(index)
-    links = [link for link in range(nvml.NVML_NVLINK_MAX_LINKS) if _link_active(nvml, handle, link)]
-    kinds = [_or(nvml, _TO_GPU, nvml.nvmlDeviceGetNvLinkRemoteDeviceType, handle, link) for link in links]
-    remotes = [_or(nvml, None, nvml.nvmlDeviceGetNvLinkRemotePciInfo, handle, link) for link in links]
-    buses = [_text(remote.busId) for remote in remotes if remote is not None]
-    version = _or(nvml, 0, nvml.nvmlDeviceGetNvLinkVersion, handle, links[0]) if links else 0
-    numa = _or(nvml, None, nvml.nvmlDeviceGetNumaNodeId, handle)
+def _gpu(nvml: Any, handle: Any) -> Gpu:
+    links, _ = active_links(nvml, handle)
+    kinds = [answer(nvml, _TO_GPU, nvml.nvmlDeviceGetNvLinkRemoteDeviceType, handle, link) for link in links]
+    remotes = [answer(nvml, None, nvml.nvmlDeviceGetNvLinkRemotePciInfo, handle, link) for link in links]
+    buses = [text(remote.busId) for remote in remotes if remote is not None]
     return Gpu(
-        name=_text(nvml.nvmlDeviceGetName(handle)).removeprefix("NVIDIA "),
-        bus=_text(nvml.nvmlDeviceGetPciInfo(handle).busId),
+        name=text(nvml.nvmlDeviceGetName(handle)).removeprefix("NVIDIA "),
+        bus=text(nvml.nvmlDeviceGetPciInfo(handle).busId),
         memory_bytes=int(nvml.nvmlDeviceGetMemoryInfo(handle).total),
-        numa=numa,
+        numa=answer(nvml, None, nvml.nvmlDeviceGetNumaNodeId, handle),
         links=len(links),
-        link_gbps=NVLINK_GBPS.get(version),
+        link_gbps=link_rate(nvml, handle, links),
         to_switch=bool(kinds) and all(kind == _TO_SWITCH for kind in kinds),
         peers={bus: buses.count(bus) for bus in buses},
     )
 
 
-def _link_active(nvml: Any, handle: Any, link: int) -> bool:
-    return bool(_or(nvml, 0, nvml.nvmlDeviceGetNvLinkState, handle, link))
-
-
-def _or(nvml: Any, default: Any, ask: Any, *arguments: Any) -> Any:
-    """What NVML answers, or ``default`` where this GPU or driver does not know."""
-    try:
-        return ask(*arguments)
-    except nvml.NVMLError:
-        return default
-
-
-def _text(value: Any) -> str:
-    return value.decode() if isinstance(value, bytes) else str(value)
+def link_rate(nvml: Any, handle: Any, links: Sequence[int]) -> float | None:
+    """One-way GB/s of one of these NVLinks by their version; None where it is not known."""
+    version = answer(nvml, 0, nvml.nvmlDeviceGetNvLinkVersion, handle, links[0]) if links else 0
+    return NVLINK_GBPS.get(version)

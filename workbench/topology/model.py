@@ -15,7 +15,7 @@ GroupKind = Literal["host", "socket", "numa", "switch", "node"]
 
 @dataclass(frozen=True)
 class Fact:
-    """A figure with its source; ``unsure`` where nobody has read it in the maker's own papers, or boxes differ."""
+    """A figure and where it is from; ``unsure`` where it was not read in the maker's own papers, or boxes differ."""
 
     value: float
     source: str

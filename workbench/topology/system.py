@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -13,6 +14,7 @@ from workbench.strict import (
     Place,
     Readers,
     anything,
+    by_name,
     choice,
     each,
     flag,
@@ -20,6 +22,7 @@ from workbench.strict import (
     parse_toml,
     read_table,
     read_text,
+    read_value,
     required_fields,
     text,
     texts,
@@ -73,7 +76,6 @@ class System:
     devices: int
     memory_gb: Fact
     links: tuple[Hop, ...]
-    sources: Mapping[str, str]
     names: tuple[str, ...] = ()
     """Names by which the driver knows the device; a machine with it gets its rates from here."""
     torus: Torus | None = None
@@ -118,7 +120,7 @@ def read_system(path: Path) -> System:
     """The system in a topology file. Raises TopologyError that names the file and the key."""
     place = Place(path, TopologyError)
     values = read_table(parse_toml(read_text(place), place), _FILE, _REQUIRED, place)
-    sources = read_table(values["sources"], dict.fromkeys(values["sources"], text), (), place.at("sources"))
+    sources = _sources(values.pop("sources"), place.at("sources"))
     facts: dict[str, Any] = {key: _fact(values.pop(key), sources, place.at(key)) for key in _RATES if key in values}
     tables: dict[str, Any] = {
         key: _facts(values.pop(key, {}), known, sources, place.at(key))
@@ -129,7 +131,7 @@ def read_system(path: Path) -> System:
     values["links"] = tuple(_hop(hop, sources, place.at("links").at(i)) for i, hop in enumerate(values["links"]))
     if "torus" in values:
         values["torus"] = Torus(**read_table(values["torus"], _TORUS, ("most", "wrap"), place.at("torus")))
-    system = System(**{**values, "sources": sources}, name=path.stem, rates=rates)
+    system = System(**values, name=path.stem, rates=rates)
     _check(system, place)
     return system
 
@@ -141,13 +143,19 @@ def facts_of(system: System) -> dict[str, Fact]:
     return {"memory_gb": system.memory_gb, **links, **system.rates.facts}
 
 
+def _sources(table: Any, place: Place) -> dict[str, str]:
+    """Sources by the short names that figures use."""
+    found: dict[str, str] = read_value(table, by_name(text, "strings"), place)
+    return found
+
+
 def _fact(value: Any, sources: Mapping[str, str], place: Place) -> Fact:
     fact = Fact(**read_table(value, _FACT, required_fields(Fact), place))
     if not 0 < fact.value < math.inf:
         raise place.at("value").error(f"must be above 0, not {fact.value!r}")
     if fact.source not in sources:
         raise place.at("source").error(f"{fact.source!r} is not in [sources]; known: {', '.join(sources)}")
-    return fact
+    return dataclasses.replace(fact, source=sources[fact.source])
 
 
 def _facts(table: Any, known: tuple[str, ...], sources: Mapping[str, str], place: Place) -> dict[str, Fact]:

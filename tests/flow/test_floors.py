@@ -1,0 +1,63 @@
+"""The floor in attempts on real ranks: told with the bandwidth, and a limit only where it is a physical one."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+
+import pytest
+
+from problems.loader import find_problem
+from tests.flow.candidates import GOOD
+from tests.flow.sitting import Sitting
+from workbench.events import Bandwidth, Floor
+
+SLOW = """
+import time
+
+import torch
+import torch.distributed as dist
+
+
+def solution(tensor: torch.Tensor) -> torch.Tensor:
+    time.sleep(0.1)
+    out = tensor.clone()
+    dist.all_reduce(out)
+    return out
+"""
+LIMIT = Floor(ms=80.0, binding="link", terms_ms={"link": 80.0}, topology="2 × a GPU", wire_ms=80.0)
+
+
+def test_cpu_ranks_have_a_floor_that_is_no_limit() -> None:
+    """A verdict on CPU ranks has the floor by the measured rate of their link, and nothing is suspected by it."""
+    sitting = Sitting("1", samples=20)
+    try:
+        verdict = sitting.judge(GOOD)
+        live = sitting.of(Bandwidth, verdict.attempt)
+    finally:
+        sitting.close()
+
+    assert verdict.status == "ok"
+    assert verdict.bandwidth is not None
+    floor = verdict.bandwidth.floor
+    assert floor is not None
+    assert (floor.binding, floor.measured, floor.what_if, floor.wire_ms) == ("link", True, False, 0.0)
+    assert floor.ms == floor.terms_ms["link"]
+    assert all(event.floor == floor for event in live)
+
+
+def test_a_time_below_the_links_is_suspect(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a machine whose links need longer than a candidate takes, its verdict is suspect and shows both times."""
+    (tmp_path / "reference.py").write_text(SLOW)
+    monkeypatch.setattr("workbench.flow.engine.find_floor", lambda target, peak: LIMIT)
+    sitting = Sitting(dataclasses.replace(find_problem("1"), folder=tmp_path), limit=60, trials=1, samples=10)
+    try:
+        slow, fast = sitting.judge(SLOW), sitting.judge(GOOD)
+    finally:
+        sitting.close()
+
+    assert slow.status == "ok"
+    assert fast.status == "suspect"
+    assert "faster than the links" in fast.reason
+    assert "take 8e+04 us on 2 × a GPU" in fast.reason
+    assert fast.speedup is None

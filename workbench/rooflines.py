@@ -1,0 +1,86 @@
+"""A problem's roofline for people and programs, as ``pkwb show`` prints it."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+from problems.model import Binding
+from widgets.floors import least
+from workbench.config import Settings
+from workbench.devices import choose_device
+from workbench.errors import UsageError
+from workbench.resolve import what_if_topology
+from workbench.topology.cost import Roofline, roofline, work_of
+from workbench.topology.detect import detect
+
+Rows = list[tuple[str, str]]
+
+
+def find_roofline(binding: Binding, settings: Settings) -> Roofline | str:
+    """The roofline on the chosen system, else on this machine; a sentence where there is none.
+
+    Raises TopologyError for a system that is unknown or too small.
+    """
+    work = work_of(binding)
+    if work is None:
+        return "Not known: pkwb has no description of this task."
+    chosen = what_if_topology(settings, binding.world)
+    if chosen is not None:
+        return roofline(work, chosen)
+    try:
+        device = choose_device(settings.ranks.device, binding.world, settings.ranks.python)
+        return roofline(work, detect(binding.world, device))
+    except UsageError as error:
+        return f"Not known: {error}."
+
+
+def roofline_rows(found: Roofline | str, number: int) -> Rows:
+    """The floor, its terms with their arithmetic, ceilings and what to know about them."""
+    if isinstance(found, str):
+        return [("floor", found)]
+    rows = [("floor", _floor(found, number))]
+    rows += [(term.name, _term(term.seconds, term.words)) for term in found.terms]
+    if found.in_network_s is not None:
+        rows.append(("in-network reduction", f"floor {_time(found.in_network_s)}, where switches add and multicast"))
+    for ceiling in found.ceilings:
+        seen = f"link {_time(ceiling.seconds)}: {ceiling.share:.0%} of the rate was seen"
+        rows.append((f"by {ceiling.mechanism}", seen))
+    return rows + [("note" if not place else "", note) for place, note in enumerate(found.notes)]
+
+
+def roofline_document(found: Roofline | str) -> dict[str, Any]:
+    """The roofline as plain data, times in ms."""
+    if isinstance(found, str):
+        return {"floor_ms": None, "reason": found}
+    return {
+        "topology": found.topology,
+        "what_if": found.imagined,
+        "floor_ms": _ms(found.floor_s),
+        "binding": found.binding,
+        "terms": {term.name: {"ms": _ms(term.seconds), "words": term.words} for term in found.terms},
+        "in_network_ms": _ms(found.in_network_s),
+        "ceilings": [{**dataclasses.asdict(one), "ms": _ms(one.seconds)} for one in found.ceilings],
+        "notes": list(found.notes),
+        "measured": found.measured,
+    }
+
+
+def _floor(found: Roofline, number: int) -> str:
+    if found.floor_s is None:
+        advice = f"; 'pkwb open {number}' measures it, or choose a system with --topology" if found.measured else ""
+        return f"not known: {found.term('link').words}{advice}"
+    binds = f", {found.binding} binds" if found.binding else ""
+    return f"{_time(found.floor_s)}{binds}: max(link, memory, compute) + latency"
+
+
+def _term(seconds: float | None, words: str) -> str:
+    return words if seconds is None else f"{_time(seconds)}: {words}"
+
+
+def _time(seconds: float) -> str:
+    return least(seconds * 1e3)
+
+
+def _ms(seconds: float | None) -> float | None:
+    return None if seconds is None else seconds * 1e3
