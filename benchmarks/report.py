@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from importlib.metadata import version
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -74,7 +75,7 @@ def machine() -> dict[str, str]:
         "system": platform.platform(),
         "python": platform.python_version(),
         "pkwb": __version__,
-        **{package: version(package) for package in _PACKAGES},
+        **{package: version(package) for package in _PACKAGES if find_spec(package)},
     }
 
 

@@ -25,6 +25,7 @@ import json, sys
 import workbench.app, workbench.doctor
 import workbench.flow.engine, workbench.flow.watch, workbench.flow.telemetry
 import workbench.commands.open, workbench.commands.eval, workbench.commands.topology, workbench.commands.sessions
+import workbench.commands.bench, workbench.flow.links
 print(json.dumps(sorted({name.partition(".")[0] for name in sys.modules})))
 """
 

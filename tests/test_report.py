@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from workbench.events import Diagnostic, Event, Log, RankStack, RankSummary, Verdict, to_dict
+from workbench.events import Bandwidth, Diagnostic, Event, Floor, Log, RankStack, RankSummary, Spread, Verdict, to_dict
 from workbench.report import progress_lines, verdict_lines
 
 CLIPBOARD = "\x1b]52;c;ZXZpbA==\x07"
@@ -37,3 +37,21 @@ def test_a_verdict_holds_no_escape_sequences_and_keeps_its_rows() -> None:
 
     assert all(line.isprintable() for line in lines)
     assert lines[0] == "1_allreduce  crash: rank 0: ValueError: before·after second line"
+
+
+def test_a_verdict_tells_the_distance_to_the_floor() -> None:
+    """The floor stands with its terms and how many times it both sides take; verdicts from before it have none."""
+    floor = Floor(ms=0.02, binding="link", terms_ms={"link": 0.02}, topology="2 × H200")
+    rate = Bandwidth(
+        needed_bytes=1e6, reference_bytes=1e6, gbps=10, reference_gbps=5, busbw=None, peak_gbps=None, share=None,
+        label="", floor=floor,
+    )  # fmt: skip
+    times = {side: Spread(median=ms, p10=ms, p90=ms) for side, ms in (("candidate_ms", 0.1), ("reference_ms", 0.2))}
+    verdict = to_dict(Verdict(status="ok", problem="1_allreduce", reason="", ranks=(), bandwidth=rate, **times))
+
+    (line,) = [line for line in verdict_lines(verdict) if line.startswith("floor")]
+    assert line.split(maxsplit=1)[1] == (
+        "20.0 us, link binds (link 20.0 us), 2 × H200; candidate 5.00x, reference 10.0x the floor"
+    )
+    del verdict["bandwidth"]["floor"]
+    assert not any(line.startswith("floor") for line in verdict_lines(verdict))

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from problems.starter import starter_text
-from workbench.config import RanksSettings, RunSettings, Settings
+from workbench.config import RanksSettings, RunSettings, Settings, TopologySettings
 from workbench.errors import PkwbError, UsageError
 from workbench.resolve import ensure_working_file, resolve_target
 
@@ -80,3 +80,17 @@ def test_folder_that_cannot_be_made(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(UsageError, match="--root or --file"):
         ensure_working_file(resolve_target("1", settings(), root=tmp_path / "file"))
+
+
+def test_a_system_to_ask_about(tmp_path: Path) -> None:
+    """The system that the settings name comes with the ranks placed on it; one too small or unknown is refused."""
+    asked = replace(settings(), topology=TopologySettings(name="mi300x"))
+    target = resolve_target("1", asked, root=tmp_path)
+
+    assert target.what_if is not None
+    assert [device.rank for device in target.what_if.devices[:3]] == [0, 1, None]
+    assert resolve_target("1", settings(), root=tmp_path).what_if is None
+    with pytest.raises(UsageError, match="no topology 'mi300y'; did you mean 'mi300x'"):
+        resolve_target("1", replace(settings(), topology=TopologySettings(name="mi300y")), root=tmp_path)
+    with pytest.raises(UsageError, match="h200-nvl has 4 devices"):
+        resolve_target("1", replace(settings(world=8), topology=TopologySettings(name="h200-nvl")), root=tmp_path)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import asdict
 
 from textual.content import Content
 
@@ -11,11 +12,14 @@ from problems.binding import figure
 from problems.model import Collective, Problem
 from problems.wording import EFFECTS, argument, comparisons, largest, result
 from widgets import format as fmt
+from widgets.floors import floor_text
 from widgets.layout import field, heading, wrapped
 from widgets.plain import plain
 from widgets.reading import KEYS_HELP, ReadingPane
 from widgets.state import RunView
 from workbench.target import Target
+from workbench.topology.cost import as_floor, roofline
+from workbench.topology.terms import work_of
 
 
 class ProblemPane(ReadingPane):
@@ -118,6 +122,9 @@ def _figures(target: Target, width: int) -> Iterator[Content]:
     if collective:
         size = fmt.moved(figure(binding, collective.bytes))
         yield from field("busbw", f"{collective.op} of {size}", width)
+    work = work_of(binding)
+    if work and target.what_if:
+        yield from field("floor", plain(floor_text(asdict(as_floor(roofline(work, target.what_if))))), width)
 
 
 def _symbols(target: Target, width: int) -> Iterator[Content]:

@@ -12,7 +12,7 @@ from widgets.layout import wrapped
 from widgets.plain import plain
 from widgets.reading import KEYS_HELP, ReadingPane
 from widgets.state import RunView
-from workbench.events import Telemetry
+from workbench.events import GpuLoad, Telemetry
 from workbench.target import Target
 from workbench.topology.model import Topology
 
@@ -28,7 +28,8 @@ class TopologyPane(ReadingPane):
 
 Where each rank runs and what links it to the others; rates are one-way, GB/s with GB = 1e9 bytes. With
 `--topology NAME` it is that system, with the ranks placed on it as if they ran there.
-The first line is the load of the machine, looked at only while nothing is timed.
+The first lines are the load of the machine and of the ranks' GPUs, looked at only while nothing is timed. What
+crosses a GPU's NVLinks is shown where the driver counts it.
 {KEYS_HELP}"""
 
     def __init__(self, target: Target, detect: Callable[[int, str], Drawing] | None = None) -> None:
@@ -38,7 +39,7 @@ The first line is the load of the machine, looked at only while nothing is timed
         self._drawing: Drawing | None = None
         self._failure = ""
         self._telemetry: Telemetry | None = None
-        self._live = ""
+        self._live: tuple[str, ...] = ()
         self._peak: float | None = None
 
     def on_mount(self) -> None:
@@ -54,20 +55,21 @@ The first line is the load of the machine, looked at only while nothing is timed
             self._look_again()
         if view.telemetry is not self._telemetry:
             self._telemetry = view.telemetry
-            live = _load(view.telemetry) if view.telemetry else ""
+            live = _loads(view.telemetry) if view.telemetry else ()
             if live != self._live:
                 self._live = live
                 self.relayout()
 
     def build(self, width: int) -> list[Content]:
         """The load, then the drawing."""
-        live = Content.styled(self._live or "load of the machine: not measured yet", "dim")
+        texts = self._live or ("load of the machine: not measured yet",)
+        live = [line for text in texts for line in wrapped(Content.styled(text, "dim"), width, 2)]
         if self._failure:
-            return [*wrapped(live, width), Content(), *wrapped(self._failure, width)]
+            return [*live, Content(), *wrapped(self._failure, width)]
         if self._drawing is None:
-            return [*wrapped(live, width), Content(), Content.styled("looking at the machine ...", "dim")]
+            return [*live, Content(), Content.styled("looking at the machine ...", "dim")]
         lines = (Content(plain(line)) for line in self._drawing(width))
-        return [*wrapped(live, width), Content(), *self._title(width), *lines]
+        return [*live, Content(), *self._title(width), *lines]
 
     def _title(self, width: int) -> list[Content]:
         """The name of a system that is not this machine."""
@@ -103,6 +105,18 @@ def _drawn(topology: Topology) -> Drawing:
     return lambda width: draw(topology, max(30, width))
 
 
-def _load(now: Telemetry) -> str:
+def _loads(now: Telemetry) -> tuple[str, ...]:
     memory = f"{fmt.memory(now.memory_used_bytes)} of {fmt.memory(now.memory_total_bytes)}"
-    return f"cpu {now.cpu_percent:.0f}%  load {now.load:.1f}  memory {memory}"
+    return f"cpu {now.cpu_percent:.0f}%  load {now.load:.1f}  memory {memory}", *map(_gpu, now.gpus)
+
+
+def _gpu(now: GpuLoad) -> str:
+    """What is known of a rank's GPU; figures that the driver does not tell are left out."""
+    figures = (
+        "" if now.busy_percent is None else f"gpu {now.busy_percent:.0f}%",
+        f"memory {fmt.memory(now.memory_used_bytes)} of {fmt.memory(now.memory_total_bytes)}",
+        "" if now.clock_mhz is None else f"{now.clock_mhz:.0f} MHz",
+        "" if now.power_watts is None else f"{now.power_watts:.0f} W",
+        "" if now.sent_gbps is None else f"NVLink out {now.sent_gbps:.1f} in {now.received_gbps:.1f} GB/s",
+    )
+    return "  ".join((f"rank {now.rank}:", *filter(None, figures)))

@@ -24,6 +24,7 @@ COMMANDS: dict[str, str] = {
     "show": "print a problem's statement, shapes and figures",
     "doctor": "check this machine and say what it means for you",
     "topology": "draw where the ranks run and how they are linked",
+    "bench": "measure how fast ranks reach each other",
     "sessions": "list, show, compare and export earlier attempts",
 }
 """Each name is a module in :mod:`workbench.commands`."""

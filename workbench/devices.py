@@ -13,6 +13,8 @@ from workbench.target import DEVICES
 
 _FIND = "import importlib.util as u; s = u.find_spec('torch'); print(s.origin if s else '')"
 _ASK_SECONDS = 10.0
+NO_MULTICAST = {"NCCL_NVLS_ENABLE": "0", "TORCH_SYMM_MEM_DISABLE_MULTICAST": "1", "NVSHMEM_DISABLE_NVLS": "1"}
+"""Environment under which NCCL, PyTorch and NVSHMEM leave NVLink multicast alone."""
 
 
 def choose_device(wanted: str, world: int, python: str = "") -> str:
@@ -31,9 +33,14 @@ def choose_device(wanted: str, world: int, python: str = "") -> str:
     return "cpu" if obstacle else "cuda"
 
 
+def installed_gpus(dev: Path = Path("/dev")) -> int:
+    """The machine's NVIDIA GPUs."""
+    return sum(1 for path in dev.glob("nvidia[0-9]*") if path.name[6:].isdigit())
+
+
 def visible_gpus(dev: Path = Path("/dev")) -> int:
     """NVIDIA GPUs that ranks may use: the machine's, narrowed by CUDA_VISIBLE_DEVICES."""
-    there = sum(1 for path in dev.glob("nvidia[0-9]*") if path.name[6:].isdigit())
+    there = installed_gpus(dev)
     chosen = os.environ.get("CUDA_VISIBLE_DEVICES")
     if chosen is None:
         return there

@@ -2,46 +2,33 @@
 
 from __future__ import annotations
 
-import json
 import os
 import platform
 import resource
 import shutil
-import subprocess
 import sys
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
-from typing import Literal
 
 from workbench import __version__
+from workbench.checks.findings import Finding, note, ok, problem
+from workbench.checks.gpus import gpu_findings
+from workbench.checks.links import link_findings
+from workbench.checks.look import complete_look
+from workbench.checks.probe import Probe, ask_ranks
 from workbench.config import Settings
-from workbench.errors import SettingsError
+from workbench.devices import installed_gpus, visible_gpus
+from workbench.errors import RanksError, SettingsError, UsageError
 from workbench.files import network_filesystem
 from workbench.settings import load_settings, settings_files
 from workbench.stores import open_store
+from workbench.topology.gpu_state import read_machine
 from workbench.topology.host import find_host
 
-TORCH_SECONDS = 60.0
 _MB = 1_000_000
 _LEAST_SHM = 256 * _MB
 """Below this, /dev/shm may be too small for the large sizes of the problems."""
 _LEAST_FILES = 512
-_TORCH_PROBE = (
-    "import json, sys, torch; import importlib.util as u; import torch.distributed as d; "
-    "print(json.dumps([torch.__version__, d.is_available() and d.is_gloo_available(), torch.cuda.device_count(), "
-    "sys.version.split()[0], u.find_spec('numpy') is not None]))"
-)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Finding:
-    """One line of the report. ``problem`` means that something will not work."""
-
-    name: str
-    state: Literal["ok", "note", "problem"]
-    value: str
-    meaning: str
 
 
 def examine(cwd: Path) -> list[Finding]:
@@ -56,66 +43,72 @@ def _settings(cwd: Path) -> tuple[Settings, list[Finding]]:
         settings = load_settings(cwd=cwd)
     except SettingsError as error:
         meaning = "pkwb does not start until this is corrected; the checks below use the defaults"
-        return Settings(), [_problem("settings", str(error), meaning)]
+        return Settings(), [problem("settings", str(error), meaning)]
     if settings.sources:
-        return settings, [_ok("settings", ", ".join(settings.sources), "these files are in force, later ones win")]
-    return settings, [_ok("settings", "defaults", f"no settings file; pkwb looks for {places}")]
+        return settings, [ok("settings", ", ".join(settings.sources), "these files are in force, later ones win")]
+    return settings, [ok("settings", "defaults", f"no settings file; pkwb looks for {places}")]
 
 
 def _versions(settings: Settings, cwd: Path) -> Iterator[Finding]:
     version = platform.python_version()
-    yield _ok("pkwb", __version__, f"on Python {version}, {platform.system()} {platform.release()}")
+    yield ok("pkwb", __version__, f"on Python {version}, {platform.system()} {platform.release()}")
     if not (3, 10) <= sys.version_info[:2] <= (3, 13):
-        yield _problem("python", version, "pkwb is made for Python 3.10 to 3.13")
+        yield problem("python", version, "pkwb is made for Python 3.10 to 3.13")
 
 
-def _torch(settings: Settings, cwd: Path) -> Iterator[Finding]:
-    python = settings.ranks.python or sys.executable
-    advice = "ranks cannot start; install torch there, or set ranks.python to an interpreter that has it"
+def _ranks(settings: Settings, cwd: Path) -> Iterator[Finding]:
+    """The interpreter of the ranks and the GPUs: what NVML says is read before and after the interpreter is asked."""
+    count, machine = visible_gpus(), None
     try:
-        probe = _ask(python)
-        version, gloo, gpus, its_python, numpy = json.loads(probe.stdout.splitlines()[-1])
-    except subprocess.TimeoutExpired:
-        yield _problem("torch", f"no answer from {python} within {TORCH_SECONDS:.0f} s", advice)
-    except OSError as error:
-        yield _problem("torch", f"{python}: {error.strerror}", advice)
-    except (ValueError, IndexError):
-        last = (probe.stderr.strip().splitlines() or ["no output"])[-1]
-        yield _problem("torch", f"{python}: {last}", advice)
-    else:
-        yield _ok("torch", f"{version} in {python} (Python {its_python})", "the ranks run under this interpreter")
-        if not numpy:
-            yield _note("numpy", f"not in {python}", "all_gather_object and the like crash a kernel; install it there")
-        yield from _devices(bool(gloo), int(gpus))
+        machine = read_machine(count) if count else None
+    except UsageError as error:
+        yield note("gpus", f"{count}, but {error}", "GPU ranks may still run; topology and link rates are not known")
+    probe = yield from _torch(settings)
+    if machine is not None:
+        look = complete_look(machine, probe, settings.ranks.world)
+        yield from gpu_findings(look)
+        yield from link_findings(look)
+    elif not count:
+        yield _no_gpus()
 
 
-def _ask(python: str) -> subprocess.CompletedProcess[str]:
-    command = [python, "-c", _TORCH_PROBE]
-    return subprocess.run(
-        command, capture_output=True, text=True, timeout=TORCH_SECONDS, stdin=subprocess.DEVNULL, check=False
-    )
+def _torch(settings: Settings) -> Generator[Finding, None, Probe | None]:
+    python = settings.ranks.python or sys.executable
+    try:
+        probe = ask_ranks(python)
+    except RanksError as error:
+        advice = "ranks cannot start; install torch there, or set ranks.python to an interpreter that has it"
+        yield problem("torch", str(error), advice)
+        return None
+    value = f"{probe.torch} in {python} (Python {probe.python})"
+    yield ok("torch", value, "the ranks run under this interpreter")
+    if not probe.numpy:
+        yield note("numpy", f"not in {python}", "all_gather_object and the like crash a kernel; install it there")
+    if not probe.gloo:
+        yield problem("gloo", "not in this torch", "CPU ranks cannot talk to each other; install another torch build")
+    return probe
 
 
-def _devices(gloo: bool, gpus: int) -> Iterator[Finding]:
-    if not gloo:
-        yield _problem("gloo", "not in this torch", "CPU ranks cannot talk to each other; install another torch build")
-    if gpus:
-        yield _ok("gpus", str(gpus), "seen by torch; with --device auto each rank takes one, with NCCL")
+def _no_gpus() -> Finding:
+    hidden = installed_gpus()
+    if hidden:
+        return note("gpus", f"{hidden}, hidden by CUDA_VISIBLE_DEVICES", "ranks run on the CPU; unset it to use them")
+    return ok("gpus", "none", "ranks run on the CPU, with gloo")
 
 
 def _machine(settings: Settings, cwd: Path) -> Iterator[Finding]:
     cores, world = _usable_cores(), settings.ranks.world
     crowded = f"{world} ranks share them: times are noisy; give fewer --ranks or more cores"
     enough = f"enough for {world} ranks"
-    yield (_ok if cores >= world else _note)("cores", str(cores), enough if cores >= world else crowded)
+    yield (ok if cores >= world else note)("cores", str(cores), enough if cores >= world else crowded)
     free = _free_memory()
     if free is not None:
         need = 2 * world * 250 * _MB
         fits = f"each rank's process needs about 250 MB, twice {world} of them stand by"
-        yield (_ok if free > need else _note)("memory", f"{free // _MB} MB free", fits)
+        yield (ok if free > need else note)("memory", f"{free // _MB} MB free", fits)
     files = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
     if files != resource.RLIM_INFINITY and files < _LEAST_FILES:
-        yield _note("open files", str(files), f"a low limit; raise it with `ulimit -n {_LEAST_FILES}` before pkwb")
+        yield note("open files", str(files), f"a low limit; raise it with `ulimit -n {_LEAST_FILES}` before pkwb")
 
 
 def _usable_cores() -> int:
@@ -136,29 +129,29 @@ def _shared_memory(settings: Settings, cwd: Path) -> Iterator[Finding]:
         usage = shutil.disk_usage("/dev/shm")
     except OSError:
         if platform.system() == "Linux":
-            yield _problem("/dev/shm", "missing", "tensors travel to the ranks through it; mount a tmpfs there")
+            yield problem("/dev/shm", "missing", "tensors travel to the ranks through it; mount a tmpfs there")
         return
     value = f"{usage.free // _MB} of {usage.total // _MB} MB free"
     small = "too small for large sizes; in a container, start it with --shm-size=2g or --ipc=host"
-    fine = "tensors travel to the ranks through it"
-    yield _ok("/dev/shm", value, fine) if usage.free >= _LEAST_SHM else _note("/dev/shm", value, small)
+    fine = "tensors travel to the ranks through it, and NCCL's between GPUs that cannot reach each other"
+    yield ok("/dev/shm", value, fine) if usage.free >= _LEAST_SHM else note("/dev/shm", value, small)
 
 
 def _watching(settings: Settings, cwd: Path) -> Iterator[Finding]:
     network = network_filesystem(cwd)
     if network:
         seconds = f"{settings.watch.interval:g} s"
-        yield _note(
+        yield note(
             "folder", f"{cwd} on {network}", f"a network file system: saves are noticed by looking every {seconds}"
         )
     else:
-        yield _ok("folder", str(cwd), "on a local file system: saves are noticed at once")
+        yield ok("folder", str(cwd), "on a local file system: saves are noticed at once")
     if not os.access(cwd, os.W_OK):
-        yield _note("folder", f"{cwd} is read-only", "working files cannot be created here; give --root or --file")
+        yield note("folder", f"{cwd} is read-only", "working files cannot be created here; give --root or --file")
     limits = [_number(f"/proc/sys/fs/inotify/max_user_{kind}") for kind in ("watches", "instances")]
     if None not in limits:
         value = f"{limits[0]} watches, {limits[1]} instances"
-        yield _ok("inotify", value, "limits a user; when they are used up, pkwb looks at the file at intervals instead")
+        yield ok("inotify", value, "limits a user; when they are used up, pkwb looks at the file at intervals instead")
 
 
 def _number(path: str) -> int | None:
@@ -171,59 +164,47 @@ def _number(path: str) -> int | None:
 def _terminal(settings: Settings, cwd: Path) -> Iterator[Finding]:
     term = os.environ.get("TERM", "")
     if term in ("", "dumb") or not sys.stdout.isatty():
-        yield _note(
+        yield note(
             "terminal", f"TERM={term or 'unset'}", "no screen here: `pkwb open` needs a terminal, `pkwb eval` does not"
         )
     else:
         columns, lines = shutil.get_terminal_size()
-        yield _ok("terminal", f"{term}, {columns}x{lines}", "usable from 60x15, everything at once from about 140x40")
+        yield ok("terminal", f"{term}, {columns}x{lines}", "usable from 60x15, everything at once from about 140x40")
     rich = os.environ.get("COLORTERM", "") in ("truecolor", "24bit")
     fewer = "256 colours or fewer; themes ansi-dark and ansi-light use the terminal's own (ui.theme)"
-    yield _ok("colours", "24 bit", "all themes look as meant") if rich else _note("colours", "COLORTERM unset", fewer)
+    yield ok("colours", "24 bit", "all themes look as meant") if rich else note("colours", "COLORTERM unset", fewer)
     if os.environ.get("TMUX"):
         lines_wanted = "`set -s set-clipboard on` and `set -g allow-passthrough on` in tmux.conf let copying reach you"
-        yield _note("tmux", "inside tmux", lines_wanted)
+        yield note("tmux", "inside tmux", lines_wanted)
     if os.environ.get("SSH_CONNECTION"):
-        yield _note("ssh", "over ssh", "animations off, at most 20 frames a second; `ssh -C` helps on slow lines")
+        yield note("ssh", "over ssh", "animations off, at most 20 frames a second; `ssh -C` helps on slow lines")
 
 
 def _editor(settings: Settings, cwd: Path) -> Iterator[Finding]:
     command = settings.ui.editor or os.environ.get("VISUAL") or os.environ.get("EDITOR") or "vi"
     if shutil.which(command.split()[0]):
-        yield _ok("editor", command, "opens as the external editor")
+        yield ok("editor", command, "opens as the external editor")
     else:
-        yield _note("editor", f"{command}: not found", "set ui.editor, $VISUAL or $EDITOR to use an external editor")
+        yield note("editor", f"{command}: not found", "set ui.editor, $VISUAL or $EDITOR to use an external editor")
 
 
 def _store(settings: Settings, cwd: Path) -> Iterator[Finding]:
     store = open_store(settings, thorough=True, create=False)
     try:
         if store.problem_with:
-            yield _problem("sessions", "not usable", store.problem_with)
+            yield problem("sessions", "not usable", store.problem_with)
         elif store.path is None:
-            yield _ok("sessions", "none yet", "the session store is made with the first attempt")
+            yield ok("sessions", "none yet", "the session store is made with the first attempt")
         else:
             size = store.path.stat().st_size / _MB
-            yield _ok("sessions", f"{store.path}, {size:.1f} MB", "whole; keeps every attempt with its source")
+            yield ok("sessions", f"{store.path}, {size:.1f} MB", "whole; keeps every attempt with its source")
     finally:
         store.close()
 
 
-def _ok(name: str, value: str, meaning: str) -> Finding:
-    return Finding(name=name, state="ok", value=value, meaning=meaning)
-
-
-def _note(name: str, value: str, meaning: str) -> Finding:
-    return Finding(name=name, state="note", value=value, meaning=meaning)
-
-
-def _problem(name: str, value: str, meaning: str) -> Finding:
-    return Finding(name=name, state="problem", value=value, meaning=meaning)
-
-
 CHECKS: tuple[Callable[[Settings, Path], Iterator[Finding]], ...] = (
     _versions,
-    _torch,
+    _ranks,
     _machine,
     _shared_memory,
     _watching,

@@ -173,7 +173,9 @@ class Floor:
     terms_ms: dict[str, float | None]
     topology: str
     wire_ms: float = 0.0
-    """Time of the needed bytes on the links of this machine, with all that switches can do; 0 = no limit is known."""
+    """Time of the needed bytes on this machine's links and beside them, with all that switches can do; 0 = no limit."""
+    wire: str = ""
+    """The arithmetic of ``wire_ms``."""
     in_network_ms: float | None = None
     """The floor where switches add and multicast, where that makes a difference."""
     what_if: bool = False
@@ -260,13 +262,31 @@ class Verdict(Event):
 
 
 @dataclass(frozen=True, kw_only=True)
+class GpuLoad:
+    """The GPU of one rank between samples; what the driver does not tell is None."""
+
+    rank: int
+    busy_percent: float | None
+    """Share of the last moment, up to a second, in which a kernel ran."""
+    memory_used_bytes: int
+    memory_total_bytes: int
+    clock_mhz: float | None
+    """Clock of the multiprocessors."""
+    power_watts: float | None
+    sent_gbps: float | None = None
+    """Over its NVLinks since the look before; None unless the driver's counters were seen to move."""
+    received_gbps: float | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
 class Telemetry(Event):
-    """The machine between samples, at 1-2 Hz; replaces the one before."""
+    """The machine between samples, at 1-2 Hz; replaces the one before. ``gpus`` are those of the ranks, by rank."""
 
     cpu_percent: float
     memory_used_bytes: int
     memory_total_bytes: int
     load: float
+    gpus: tuple[GpuLoad, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)

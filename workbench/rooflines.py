@@ -11,8 +11,9 @@ from workbench.config import Settings
 from workbench.devices import choose_device
 from workbench.errors import UsageError
 from workbench.resolve import what_if_topology
-from workbench.topology.cost import Roofline, roofline, work_of
+from workbench.topology.cost import Roofline, roofline
 from workbench.topology.detect import detect
+from workbench.topology.terms import work_of
 
 Rows = list[tuple[str, str]]
 
@@ -44,8 +45,9 @@ def roofline_rows(found: Roofline | str, number: int) -> Rows:
     if found.in_network_s is not None:
         rows.append(("in-network reduction", f"floor {_time(found.in_network_s)}, where switches add and multicast"))
     for ceiling in found.ceilings:
-        seen = f"link {_time(ceiling.seconds)}: {ceiling.share:.0%} of the rate was seen"
-        rows.append((f"by {ceiling.mechanism}", seen))
+        rows.append((f"by {ceiling.mechanism}", f"link {_time(ceiling.seconds)}, {ceiling.share:.0%} of the rate"))
+    seen = dict.fromkeys(ceiling.source for ceiling in found.ceilings)
+    rows += [("seen in", "; ".join(seen))] if seen else []
     return rows + [("note" if not place else "", note) for place, note in enumerate(found.notes)]
 
 

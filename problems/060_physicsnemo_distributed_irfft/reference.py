@@ -18,10 +18,9 @@ def _full_rows(
     padded = torch.cat((half, inner.conj().flip(columns)), dim=columns)
     whole = all_gather_along(padded, rows, group)
     # Row 0 is its own mirror, row h that of row H - h.
-    right = whole.narrow(columns, width - mirrored, mirrored)
-    others = right.narrow(rows, 1, right.shape[rows] - 1)
-    others.copy_(others.flip(rows))
-    return whole.narrow(rows, dist.get_rank(group) * half.shape[rows], half.shape[rows])
+    own = torch.arange(half.shape[rows], device=half.device) + dist.get_rank(group) * half.shape[rows]
+    right = whole.narrow(columns, width - mirrored, mirrored).index_select(rows, -own % whole.shape[rows])
+    return torch.cat((half, right), dim=columns)
 
 
 @torch.no_grad()

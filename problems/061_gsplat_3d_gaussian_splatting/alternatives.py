@@ -26,9 +26,9 @@ def alternatives(
     every = _all_cameras(viewmats, Ks)
     lens = (image_width, image_height, eps2d)
     rounded = _project(means, _covariances(quats, scales), *every, *lens)
-    route = _route(_visible(rounded, image_width, image_height, near_plane, far_plane))
+    route = _route(_visible(rounded, image_width, image_height, near_plane, far_plane), len(viewmats))
     wide = [tensor.float() for tensor in (means, quats, scales, *every)]
     exact = _project(wide[0], _covariances(*wide[1:3]), *wide[3:], *lens)
-    reach, means2d, depths, conics = (_travel(values[route.visible], route) for values in exact)
+    reach, means2d, depths, conics = (_travel(values[route.camera, route.gaussian], route) for values in exact)
     radii = tuple((reach * (1 + sign * _ROOM)).ceil().int() for sign in (-1, 1))
     return None, None, radii, *((values, values) for values in (means2d, depths, conics)), None, None

@@ -6,7 +6,7 @@ import torch
 import torch.distributed as dist
 import torch.nn.functional as F
 
-from problems.common.exchange import exchange_counts, exchange_rows
+from problems.common.exchange import exchange_rows, exchange_splits
 from problems.common.gathers import all_gather_along
 
 
@@ -24,9 +24,10 @@ class Projection(NamedTuple):
 
 
 class Route(NamedTuple):
-    """How the packed pairs travel: visible pairs (c, n), rows to and from every rank."""
+    """The packed pairs and how they travel: camera and Gaussian of each, rows to and from every rank."""
 
-    visible: torch.Tensor
+    camera: torch.Tensor
+    gaussian: torch.Tensor
     sent: list[int]
     received: list[int]
 
@@ -88,17 +89,18 @@ def _project(
 
 def _visible(seen: Projection, width: int, height: int, near: float, far: float) -> torch.Tensor:
     """Which pairs touch the image between the two planes, (c, n)."""
-    radii, size = seen.reach.ceil(), seen.means2d.new_tensor((width, height))
-    touches = (radii > 0) & (seen.means2d + radii > 0) & (seen.means2d - radii < size)
-    return touches.all(dim=2) & (seen.depths > near) & (seen.depths < far)
+    radii = seen.reach.ceil()
+    touches = ((radii > 0) & (seen.means2d + radii > 0)).all(dim=2)
+    left, top = (seen.means2d - radii).unbind(2)
+    return touches & (left < width) & (top < height) & (seen.depths > near) & (seen.depths < far)
 
 
-def _route(visible: torch.Tensor) -> Route:
-    """Every rank takes the pairs of its own cameras."""
-    world = dist.get_world_size()
-    counts = visible.view(world, -1).sum(dim=1)
-    sent = counts.tolist()
-    return Route(visible, sent, exchange_counts(counts).tolist() if world > 1 else sent)
+def _route(visible: torch.Tensor, cameras: int) -> Route:
+    """Every rank takes the pairs of its own ``cameras`` cameras."""
+    camera, gaussian = visible.nonzero().unbind(1)
+    if dist.get_world_size() == 1:
+        return Route(camera, gaussian, [len(camera)], [len(camera)])
+    return Route(camera, gaussian, *exchange_splits(camera // cameras))
 
 
 def _travel(rows: torch.Tensor, route: Route) -> torch.Tensor:
@@ -107,12 +109,10 @@ def _travel(rows: torch.Tensor, route: Route) -> torch.Tensor:
 
 def _ids(route: Route, cameras: int, own: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     """Camera and Gaussian of the pairs that arrive, counted as on the destination rank; ``own`` is this rank's n."""
-    camera, gaussian = route.visible.nonzero().int().unbind(1)
-    world = len(route.sent)
-    gaussians = all_gather_along(own, 0) if world > 1 else own
+    gaussians = all_gather_along(own, 0) if dist.get_world_size() > 1 else own
     before = gaussians.cumsum(0) - gaussians  # int64
-    destination = torch.arange(world, device=own.device).repeat_interleave(torch.tensor(route.sent, device=own.device))
-    pairs = torch.stack((camera - destination * cameras, gaussian + before[destination]), dim=1)
+    destination = route.camera // cameras
+    pairs = torch.stack((route.camera - destination * cameras, route.gaussian + before[destination]), dim=1)
     camera, gaussian = _travel(pairs, route).unbind(1)
     return camera, gaussian
 
@@ -138,16 +138,16 @@ def solution(
         raise ValueError(f"there is no camera model {camera_model!r}; use 'pinhole'")
     every = _all_cameras(viewmats, Ks)
     seen = _project(means, _covariances(quats, scales), *every, image_width, image_height, eps2d)
-    route = _route(_visible(seen, image_width, image_height, near_plane, far_plane))
-    radii = _travel(seen.reach[route.visible].ceil().int(), route)
+    route = _route(_visible(seen, image_width, image_height, near_plane, far_plane), len(viewmats))
+    camera, gaussian = route.camera, route.gaussian
+    radii = _travel(seen.reach[camera, gaussian].ceil().int(), route)
 
-    gaussian = route.visible.nonzero()[:, 1]
     columns = (
-        *(seen.means2d[route.visible], seen.depths[route.visible].unsqueeze(1), seen.conics[route.visible]),
+        *(seen.means2d[camera, gaussian], seen.depths[camera, gaussian].unsqueeze(1), seen.conics[camera, gaussian]),
         *(opacities[gaussian].unsqueeze(1), colors[gaussian]),
     )
     arrived = _travel(torch.cat(columns, dim=1), route)
     means2d, depths, conics, opacity, color = arrived.split([column.shape[1] for column in columns], dim=1)
-    count = torch.tensor([len(means)], dtype=torch.int32, device=means.device)
+    count = means.new_full((1,), len(means), dtype=torch.int32)
     camera_ids, gaussian_ids = _ids(route, len(viewmats), count)
     return camera_ids, gaussian_ids, radii, means2d, depths.squeeze(1), conics, opacity.squeeze(1), color

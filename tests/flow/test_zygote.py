@@ -52,3 +52,27 @@ def test_ranks_use_their_own_packages(sitting: Sitting) -> None:
     verdict = sitting.judge(LATE_IMPORTS)
 
     assert (verdict.status, verdict.reason) == ("ok", "")
+
+
+SHARED_TEMPORARY = """
+import os
+
+import torch.distributed as dist
+
+
+def solution(tensor):
+    found = [None] * dist.get_world_size()
+    dist.all_gather_object(found, (os.environ["TMPDIR"], os.environ["HOME"]))
+    assert len({temporary for temporary, _ in found}) == 1
+    assert len({home for _, home in found}) == len(found)
+    out = tensor.clone()
+    dist.all_reduce(out)
+    return out
+"""
+
+
+def test_ranks_share_a_temporary_folder(sitting: Sitting) -> None:
+    """Ranks find each other's sockets in one TMPDIR, as PyTorch's symmetric memory asks; each has a home of its own."""
+    verdict = sitting.judge(SHARED_TEMPORARY)
+
+    assert (verdict.status, verdict.reason) == ("ok", "")

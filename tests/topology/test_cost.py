@@ -11,10 +11,11 @@ from problems.loader import find_problem
 from problems.model import CollectiveOp
 from workbench.judge.bandwidth import busbw_factor
 from workbench.topology.catalogue import find_system
-from workbench.topology.cost import Roofline, Work, roofline, work_of
+from workbench.topology.cost import Roofline, roofline
 from workbench.topology.cuts import cuts
 from workbench.topology.model import Device, Fact, Link, Rates, Topology
 from workbench.topology.placing import place
+from workbench.topology.terms import Work, work_of
 
 GB = 1e9
 OPS: tuple[CollectiveOp, ...] = (
@@ -122,10 +123,10 @@ def test_switches_that_add_are_told_apart() -> None:
 
     assert found.floor_s == pytest.approx(2 * 7 / 8 * 100 / 450, rel=1e-4)
     assert found.in_network_s == pytest.approx(100 / 450, rel=1e-4)
-    assert found.wire_s == pytest.approx(100 / 450)
+    assert found.wire.seconds == pytest.approx(100 / 450)
     assert on("dgx-a100", moving("all_reduce", 100 * GB, 8)).in_network_s is None
-    assert on("dgx-h100", moving("all_gather", 100 * GB, 8)).wire_s == pytest.approx(7 / 8 * 100 / 450)
-    assert on("dgx-h100", moving(None, 7 / 4 * GB, 8)).wire_s == pytest.approx(1 / 450)
+    assert on("dgx-h100", moving("all_gather", 100 * GB, 8)).wire.seconds == pytest.approx(7 / 8 * 100 / 450)
+    assert on("dgx-h100", moving(None, 7 / 4 * GB, 8)).wire.seconds == pytest.approx(1 / 450)
 
 
 def test_terms_add_up() -> None:
@@ -163,7 +164,7 @@ def test_no_communication() -> None:
     found = on("hgx-h200", work)
 
     assert found.term("link").words == "needs no communication"
-    assert (found.term("link").seconds, found.term("latency").seconds, found.wire_s) == (0, 0, 0)
+    assert (found.term("link").seconds, found.term("latency").seconds, found.wire.seconds) == (0, 0, 0)
     assert found.binding == "memory"
 
 
@@ -175,7 +176,7 @@ def test_unknown_rates_leave_the_floor_open() -> None:
     work = moving("all_gather", 2 * GB, 2)
 
     assert roofline(work, topology).floor_s is None
-    assert roofline(work, topology).wire_s == 0
+    assert roofline(work, topology).wire.seconds == 0
     linked = dataclasses.replace(topology, links=(dataclasses.replace(pcie, gbps=50.0),))
     assert roofline(work, linked).floor_s == pytest.approx(1 / 50)
 
@@ -184,7 +185,7 @@ def test_data_that_decide_set_no_limit() -> None:
     """Where the data decide how much is moved, the floor says so and nothing is called impossible."""
     found = on("dgx-a100", moving("all_to_all", GB, 4, data_dependent=True))
 
-    assert found.wire_s == 0
+    assert found.wire.seconds == 0
     assert any("published data" in note for note in found.notes)
 
 

@@ -7,8 +7,10 @@ import json
 
 import pytest
 
+from workbench.topology.catalogue import find_system
 from workbench.topology.draw import draw
 from workbench.topology.model import Device, Group, Link, Topology, to_json
+from workbench.topology.placing import place
 
 WIDTHS = range(30, 121)
 
@@ -156,6 +158,31 @@ def test_many_ranks_in_a_narrow_pane_stay_short() -> None:
     lines = draw(_switch(8), 30)
     assert len(lines) <= 16
     assert any("ranks, H200 141 GB each" in line for line in lines)
+
+
+def test_planes_of_a_torus() -> None:
+    """A slice of a torus is drawn plane by plane, each device joined to its neighbours, with the links' rate."""
+    lines = draw(place(find_system("tpu-v5p"), 8), 80)
+    assert lines[2:10] == [
+        "plane 1 of 2",
+        " [0]─[1]",
+        "  │   │",
+        " [2]─[3]",
+        "plane 2 of 2",
+        " [4]─[5]",
+        "  │   │",
+        " [6]─[7]",
+    ]
+    assert "ICI, 90 GB/s one way" in " ".join(lines[:2])
+    assert "no axis is closed to a ring" in " ".join(lines[:2])
+
+
+def test_rings_of_a_torus() -> None:
+    """Axes that are closed to rings have a mark at both ends, and a slice that is too wide says so."""
+    lines = draw(place(find_system("tpu-v5p"), 64), 60)
+    assert "~ closes axis 1, 2, 3 to a ring" in " ".join(lines[:4])
+    assert sum(line.startswith("~[") and line.endswith("~") for line in lines) == 16
+    assert "too many devices to draw at this width" in draw(place(find_system("tpu-v6e"), 256), 60)
 
 
 def test_devices_without_links_are_drawn() -> None:

@@ -9,8 +9,13 @@ import pytest
 
 from workbench.devices import choose_device, torch_cuda, visible_gpus
 from workbench.errors import UsageError
+from workbench.topology.cost import roofline
+from workbench.topology.cuts import cuts
+from workbench.topology.detect import with_ceilings
 from workbench.topology.draw import draw
 from workbench.topology.gpus import Gpu, gpu_topology
+from workbench.topology.pcie import slot_rate
+from workbench.topology.terms import Work
 
 
 def _gpu(index: int, links: int = 18, to_switch: bool = True, peers: dict[str, int] | None = None) -> Gpu:
@@ -98,3 +103,60 @@ def test_unknown_gpus_have_no_rates() -> None:
 
     assert gpu_topology([other, other]).rates.hbm_gbps is None
     assert any("not known" in note for note in gpu_topology([other]).notes)
+
+
+def _card(index: int, numa: int | None = 0, slot: tuple[int, int] | None = (5, 16)) -> Gpu:
+    return dataclasses.replace(_gpu(index, 0, False), numa=numa, slot=slot)
+
+
+def test_cards_without_nvlink_hang_on_pcie() -> None:
+    """Without NVLink each GPU has its slot's rate, 63 GB/s one way for PCIe 5.0 x16, and a floor can be worked out."""
+    topology = gpu_topology([_card(0), _card(1)])
+
+    assert topology.graph == "tree"
+    assert [(link.b, link.kind, link.gbps) for link in topology.links] == [("host", "PCIe 5.0 x16", 63.02)] * 2
+    assert any("PCIe 5.0 x16, 63.02 GB/s one way" in line for line in draw(topology, 80))
+    assert [cut.gbps for cut in cuts(topology)] == [63.02, 63.02]
+
+
+def test_cards_on_two_sockets() -> None:
+    """GPUs are drawn below their NUMA nodes; what the nodes have between them is left out of the floor, and said."""
+    topology = gpu_topology([_card(0, 0), _card(1, 1), _card(2, 1, (4, 8))])
+    work = Work(world=3, dtype="bfloat16", needed=(63.02e9,) * 3, flops=0.0, hbm_bytes=0.0, op="all_to_all")
+    found = roofline(work, topology)
+
+    assert [(group.name, len(group.members)) for group in topology.groups] == [
+        ("host", 2),
+        ("NUMA 0", 1),
+        ("NUMA 1", 2),
+    ]
+    assert found.term("link").seconds == pytest.approx(4, rel=1e-3)
+    assert found.term("link").words.endswith("15.75 GB/s, rank 2")
+    assert any("NUMA 1 carry is not known" in note for note in found.notes)
+
+
+def test_slots_that_are_not_known() -> None:
+    """A slot whose speed the driver does not tell leaves the floor open."""
+    assert [link.gbps for link in gpu_topology([_card(0), _card(1, slot=None)]).links] == [63.02, None]
+    assert [slot_rate(slot) for slot in ((3, 16), (4, 16), (6, 16), (9, 16))] == [15.75, 31.51, 121.0, None]
+
+
+def test_ceilings_measured_here_come_first() -> None:
+    """What this machine's transfers were measured at stands in place of the catalogue's figure for them."""
+    topology = with_ceilings(gpu_topology([_gpu(0), _gpu(1)]), {"copy engine": 405.0})
+    shares = {name: fact.value for name, fact in topology.rates.ceilings.items()}
+
+    assert shares == {"copy engine": 0.9, "bulk copy": 0.82, "register": 0.82}
+    assert "measured on this machine" in topology.rates.ceilings["copy engine"].source
+    assert with_ceilings(topology, {}) == topology
+
+
+def test_what_goes_beside_the_links_is_no_cheating() -> None:
+    """A limit for times leaves room for bytes that go through the host while the NVLinks are full."""
+    gpus = [dataclasses.replace(_gpu(index), slot=(5, 16)) for index in range(2)]
+    work = Work(world=2, dtype="bfloat16", needed=(1e9, 1e9), flops=0.0, hbm_bytes=0.0, op="all_gather")
+    found = roofline(work, gpu_topology(gpus))
+
+    assert found.term("link").seconds == pytest.approx(1 / 450)
+    assert found.wire.seconds == pytest.approx(1 / 513.02)
+    assert found.wire.words == "1,000,000,000 bytes / 513.02 GB/s, rank 0"

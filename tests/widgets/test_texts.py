@@ -13,7 +13,7 @@ from tests.widgets.host import NARROW, SIZES, WIDE, Host, flowing, visible, watc
 from widgets.problem import ProblemPane
 from widgets.reference import ReferencePane
 from widgets.topology import Drawing, TopologyPane
-from workbench.events import Telemetry
+from workbench.events import GpuLoad, Telemetry
 from workbench.topology.catalogue import find_system
 from workbench.topology.placing import place
 
@@ -160,6 +160,17 @@ def drawing(world: int, device: str) -> Callable[[int], list[str]]:
     return lambda width: [f"{world} {device} ranks", "-" * width]
 
 
+async def test_problem_on_another_system() -> None:
+    """With a what-if system the problem's figures end with the floor on it."""
+    what_if = place(find_system("hgx-h200"), 2)
+    pane = ProblemPane(dataclasses.replace(script.make_target(), what_if=what_if))
+    async with Host(pane).run_test(size=NARROW) as pilot:
+        await pilot.pause()
+
+        assert "floor 5.66 us, link binds (link 4.66 us" in flowing(pane)
+        assert "what if: NVIDIA HGX H200, 8 GPUs" in flowing(pane)
+
+
 @pytest.mark.parametrize("size", SIZES)
 async def test_topology_is_drawn_to_the_width(size: tuple[int, int]) -> None:
     """The topology is drawn at the pane's width, with the load of the machine above it."""
@@ -171,6 +182,31 @@ async def test_topology_is_drawn_to_the_width(size: tuple[int, int]) -> None:
 
         assert "2 cpu ranks" in visible(pane)
         assert "cpu 12% load 0.4 memory 3.00 GiB of 8.00 GiB" in flowing(pane)
+        assert all(len(line) <= size[0] for line in pane.lines.texts)
+
+
+@pytest.mark.parametrize("size", SIZES)
+async def test_topology_shows_the_load_of_gpus(size: tuple[int, int]) -> None:
+    """Each rank's GPU has a line with what its driver tells, and no figure that it does not."""
+    known = GpuLoad(
+        rank=0,
+        busy_percent=97.0,
+        memory_used_bytes=3 << 30,
+        memory_total_bytes=141 << 30,
+        clock_mhz=1980.0,
+        power_watts=510.0,
+        sent_gbps=212.4,
+        received_gbps=0.0,
+    )
+    shy = dataclasses.replace(known, rank=1, busy_percent=None, clock_mhz=None, power_watts=None, sent_gbps=None)
+    pane = TopologyPane(script.make_target(), drawing)
+    async with Host(pane).run_test(size=size) as pilot:
+        await pane.workers.wait_for_complete()
+        pane.show_view(script.show([dataclasses.replace(script.telemetry(), gpus=(known, shy))]))
+        await pilot.pause()
+
+        line = "rank 0: gpu 97% memory 3.00 GiB of 141 GiB 1980 MHz 510 W NVLink out 212.4 in 0.0 GB/s"
+        assert f"{line} rank 1: memory 3.00 GiB of 141 GiB 2 cpu ranks" in flowing(pane)
         assert all(len(line) <= size[0] for line in pane.lines.texts)
 
 

@@ -18,7 +18,7 @@ from workbench.settings import load_settings
 from workbench.tables import table
 from workbench.topology.detect import detect
 from workbench.topology.draw import draw
-from workbench.topology.model import Fact, Topology, to_dict
+from workbench.topology.model import Fact, Topology, to_dict, to_json
 
 if TYPE_CHECKING:
     from workbench.topology.system import System
@@ -54,7 +54,7 @@ def run(arguments: argparse.Namespace) -> int:
     device = choose_device(settings.ranks.device, settings.ranks.world, settings.ranks.python)
     topology = detect(settings.ranks.world, device)
     if arguments.json:
-        print(json.dumps(to_dict(topology)))
+        print(to_json(topology))
         return 0
     print("\n".join([*_drawing(topology), "", *_others(settings)]))
     return 0

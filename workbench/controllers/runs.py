@@ -181,9 +181,11 @@ class RunControl:
     def _start_telemetry(self) -> None:
         if not self._settings.ui.telemetry:
             return
+        from workbench.flow.gpu_loads import GpuLoads
         from workbench.flow.telemetry import TelemetrySampler
 
-        self._telemetry = TelemetrySampler(self._stream, self._settings.ui.telemetry)
+        gpus = GpuLoads(self._target.world) if self._target.device == "cuda" else None
+        self._telemetry = TelemetrySampler(self._stream, self._settings.ui.telemetry, gpus=gpus)
         self._stream.subscribe(self._quiet_while_timing)
         self._telemetry.start()
 

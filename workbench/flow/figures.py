@@ -19,8 +19,9 @@ from workbench.flow.zygote import Zygote
 from workbench.judge.bandwidth import Peak, PeakKey, busbw, effective, load_peak, share, store_peak
 from workbench.ranks.channel import Message
 from workbench.target import Target
-from workbench.topology.cost import roofline, work_of
+from workbench.topology.cost import as_floor, roofline
 from workbench.topology.detect import detect
+from workbench.topology.terms import work_of
 
 
 def find_floor(target: Target, peak: Peak | None) -> Floor | None:
@@ -29,18 +30,7 @@ def find_floor(target: Target, peak: Peak | None) -> Floor | None:
     if work is None:
         return None
     with contextlib.suppress(PkwbError):  # links that cannot be seen leave the floor out, not the figures
-        found = roofline(work, target.what_if or detect(target.world, target.device, peak))
-        physical = not (found.imagined or found.measured)
-        return Floor(
-            ms=None if found.floor_s is None else found.floor_s * 1e3,
-            binding=found.binding,
-            terms_ms={term.name: None if term.seconds is None else term.seconds * 1e3 for term in found.terms},
-            topology=found.topology,
-            wire_ms=found.wire_s * 1e3 if physical else 0.0,
-            in_network_ms=None if found.in_network_s is None else found.in_network_s * 1e3,
-            what_if=found.imagined,
-            measured=found.measured,
-        )
+        return as_floor(roofline(work, target.what_if or detect(target.world, target.device, peak)))
     return None
 
 

@@ -150,6 +150,9 @@ class RankSet:
 class JudgeSet(RankSet):
     """The judge ranks: every request goes to all of them and each answers."""
 
+    who = "judge"
+    """What these ranks are, in messages."""
+
     def __init__(self, zygote: Zygote, world: int) -> None:
         super().__init__(zygote, world)
         self._ids = itertools.count(1)
@@ -166,7 +169,10 @@ class JudgeSet(RankSet):
             if rank in self.exits or self.ended:
                 death = self.exits.get(rank)
                 _fail(
-                    future, f"judge rank {rank} died ({exit_words(death)})" if death else "the judge ranks were ended"
+                    future,
+                    f"{self.who} rank {rank} died ({exit_words(death)})"
+                    if death
+                    else f"the {self.who} ranks were ended",
                 )
                 continue
             self._waiting[number] = future
@@ -182,11 +188,11 @@ class JudgeSet(RankSet):
         futures = self.ask(messages, fds)
         _done, pending = await asyncio.wait(futures, timeout=limit)
         if pending:
-            raise RanksError(f"the judge did not answer `{messages[0]['op']}` within {limit:g} s")
+            raise RanksError(f"the {self.who} did not answer `{messages[0]['op']}` within {limit:g} s")
         answers = [future.result() for future in futures]
         for rank, answer in enumerate(answers):
             if "error" in answer:
-                raise RanksError(f"judge rank {rank}: {answer['error']['type']}: {answer['error']['message']}")
+                raise RanksError(f"{self.who} rank {rank}: {answer['error']['type']}: {answer['error']['message']}")
         return answers
 
     def _message(self, rank: int, message: Message) -> None:
@@ -197,11 +203,11 @@ class JudgeSet(RankSet):
 
     def _died(self, message: Message) -> None:
         super()._died(message)
-        self._fail_all(f"judge rank {message['rank']} died ({exit_words(message)})")
+        self._fail_all(f"{self.who} rank {message['rank']} died ({exit_words(message)})")
 
     def _all_gone(self) -> None:
         super()._all_gone()
-        self._fail_all("the judge ranks were ended")
+        self._fail_all(f"the {self.who} ranks were ended")
 
     def _fail_all(self, reason: str) -> None:
         waiting, self._waiting = self._waiting, {}

@@ -1,14 +1,13 @@
-"""Looks at the machine between samples: processor, memory, load."""
+"""Looks at the machine between samples: processor, memory, load, and the ranks' GPUs."""
 
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 from pathlib import Path
 
-from workbench.events import EventStream, Telemetry
-
-MEMORY_STEP = 100_000_000
-"""Bytes to which memory is rounded: what is shown, and no more goes over ssh."""
+from workbench.events import EventStream, GpuLoad, Telemetry
+from workbench.flow.gpu_loads import MEMORY_STEP, GpuLoads
 
 Ticks = tuple[int, int]
 
@@ -16,17 +15,22 @@ Ticks = tuple[int, int]
 class TelemetrySampler:
     """Emits :class:`Telemetry` at most ``hz`` times a second, and only when a value that is shown has changed.
 
-    It runs in the caller's event loop. ``pause`` while calls are timed: a look costs some 0.1 ms of one core. Where
-    the kernel offers no /proc (macOS), nothing is emitted.
+    It runs in the caller's event loop; GPUs are asked in a thread. ``pause`` while calls are timed: a look costs some
+    0.1 ms of one core, and one at GPUs that is under way then ends before warm-up does and is dropped. Where the
+    kernel offers no /proc (macOS), nothing is emitted.
     """
 
-    def __init__(self, stream: EventStream, hz: float, proc: Path = Path("/proc")) -> None:
+    def __init__(
+        self, stream: EventStream, hz: float, proc: Path = Path("/proc"), gpus: GpuLoads | None = None
+    ) -> None:
         self._stream = stream
         self._hz = hz
         self._proc = proc
+        self._gpus = gpus
         self._timer: asyncio.TimerHandle | None = None
+        self._asking: asyncio.Task[None] | None = None
         self._ticks: Ticks | None = None
-        self._shown: tuple[float, int, int, float] | None = None
+        self._shown: Telemetry | None = None
         self._started = False
 
     def start(self) -> None:
@@ -38,17 +42,24 @@ class TelemetrySampler:
         """End; may be called at any time."""
         self.pause()
         self._started = False
+        if self._gpus is not None:
+            self._gpus.close()
 
     def pause(self) -> None:
         """Look no more until ``resume``."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
+        if self._asking is not None:
+            self._asking.cancel()
+            self._asking = None
 
     def resume(self) -> None:
-        """Look again; time spent paused does not count into the processor's share."""
+        """Look again; time spent paused counts neither into the processor's share nor into the links' rates."""
         if self._started and self._timer is None and self._hz > 0:
             self._ticks = _cpu_ticks(self._proc)
+            if self._gpus is not None:
+                self._gpus.forget()
             self._wait()
 
     def _wait(self) -> None:
@@ -56,17 +67,30 @@ class TelemetrySampler:
 
     def _look(self) -> None:
         self._wait()
+        if self._gpus is None:
+            self._show(())
+        elif self._asking is None or self._asking.done():
+            self._asking = asyncio.create_task(self._ask(self._gpus))
+
+    async def _ask(self, gpus: GpuLoads) -> None:
+        self._show(await asyncio.to_thread(gpus.look))
+
+    def _show(self, gpus: tuple[GpuLoad, ...]) -> None:
         before, self._ticks = self._ticks, _cpu_ticks(self._proc)
         memory = _memory(self._proc)
         if before is None or self._ticks is None or memory is None:
             return
         used, total = memory
-        shown = (_percent(before, self._ticks), used, total, _load(self._proc))
-        if shown != self._shown:
-            self._shown = shown
-            self._stream.emit(
-                Telemetry(cpu_percent=shown[0], memory_used_bytes=used, memory_total_bytes=total, load=shown[3])
-            )
+        now = Telemetry(
+            cpu_percent=_percent(before, self._ticks),
+            memory_used_bytes=used,
+            memory_total_bytes=total,
+            load=_load(self._proc),
+            gpus=gpus,
+        )
+        if self._shown is None or dataclasses.replace(now, time=self._shown.time) != self._shown:
+            self._shown = now
+            self._stream.emit(now)
 
 
 def _percent(before: Ticks, after: Ticks) -> float:

@@ -12,6 +12,7 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
+from workbench.devices import NO_MULTICAST
 from workbench.errors import RanksError
 from workbench.flow.leftovers import end_leftovers
 from workbench.flow.wire import Wire
@@ -207,11 +208,8 @@ def rank_environment(directory: Path) -> dict[str, str]:
         "HOME": str(directory),
         "TMPDIR": str(directory),
         "GLOO_SOCKET_IFNAME": "lo0" if sys.platform == "darwin" else "lo",
-        "NCCL_NVLS_ENABLE": "0",
-        "TORCH_SYMM_MEM_DISABLE_MULTICAST": "1",
-        "NVSHMEM_DISABLE_NVLS": "1",
     }
-    return {**kept, **own}
+    return {**kept, **own, **NO_MULTICAST}
 
 
 async def _ended(process: subprocess.Popen[bytes]) -> None:

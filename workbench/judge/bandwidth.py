@@ -95,20 +95,34 @@ class PeakKey:
 
 def load_peak(key: PeakKey) -> Peak | None:
     """The cached peak for a key, or None where there is none or it is damaged."""
-    return _read(_path(key))
+    return _peak_of(read_json(_path(key)))
 
 
 def find_peak(device: str, world: int) -> Peak | None:
     """The newest cached peak of this machine for a device and number of ranks, whatever the version of torch."""
-    here = machine_name()
-    paths = _folder().glob(f"{device}-{world}-*.json")
-    peaks = (_read(path) for path in paths if _key_of(read_json(path)).get("machine") == here)
+    peaks = (_peak_of(record) for record in records(device, world))
     return max((peak for peak in peaks if peak), key=lambda peak: peak.measured, default=None)
 
 
 def store_peak(key: PeakKey, peak: Peak) -> None:
     """Keep a peak for later sittings; raises ``UsageError`` when the cache folder cannot be written."""
-    write_json(_path(key), {"key": asdict(key), "peak": asdict(peak)})
+    keep(key, "peak", asdict(peak))
+
+
+def records(device: str, world: int) -> list[dict[str, Any]]:
+    """Everything kept of this machine for a device and number of ranks, one record a version of torch."""
+    found = map(read_json, _folder().glob(f"{device}-{world}-*.json"))
+    here = machine_name()
+    return [record for record in found if _key_of(record).get("machine") == here]
+
+
+def keep(key: PeakKey, part: str, value: Any) -> Path:
+    """Put one part into a key's record, beside what is there; its file. Raises ``UsageError`` as ``store_peak``."""
+    path = _path(key)
+    record = read_json(path)
+    parts = record if isinstance(record, dict) else {}
+    write_json(path, {**parts, "key": asdict(key), part: value})
+    return path
 
 
 def _folder() -> Path:
@@ -120,9 +134,9 @@ def _path(key: PeakKey) -> Path:
     return _folder() / f"{key.device}-{key.world}-{digest[:12]}.json"
 
 
-def _read(path: Path) -> Peak | None:
+def _peak_of(record: Any) -> Peak | None:
     try:
-        peak = Peak(**read_json(path)["peak"])
+        peak = Peak(**record["peak"])
         return peak if peak.gbps > 0 else None
     except (TypeError, KeyError):
         return None

@@ -16,12 +16,17 @@ def too_fast(candidate: Spread, reference: Spread, floor: Floor | None) -> str:
     limit = floor.wire_ms if floor else 0.0
     if not floor or candidate.median >= limit or reference.median < limit:
         return ""
+    arithmetic = f" ({floor.wire})" if floor.wire else ""
     return (
-        f"faster than the links: {candidate.median * 1e3:.3g} us, but the bytes that the result needs take "
-        f"{limit * 1e3:.3g} us on {floor.topology}; is every call's data really moved?"
+        f"faster than the links: {_time(candidate.median)}, but the bytes that the result needs take {_time(limit)} on "
+        f"{floor.topology}{arithmetic}; is every call's data really moved?"
     )
 
 
 def look_flags(speedup: Ratio) -> tuple[str, ...]:
     """A flag for a speedup that is rare in honest kernels."""
     return (f"look: {speedup.median:.0f}x over the reference",) if speedup.median > LOOK else ()
+
+
+def _time(ms: float) -> str:
+    return f"{ms:.3g} ms" if ms >= 1 else f"{ms * 1e3:.3g} us"

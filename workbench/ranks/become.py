@@ -53,15 +53,19 @@ def become_rank(parent: int, output: int, errors: int, stacks: int, keep: Iterab
 
 
 def rank_environment(rank: int, world: int, home: str) -> None:
-    """The few variables that launchers set for a rank, an empty home, and a scratch folder as working directory."""
+    """The few variables that launchers set for a rank, an empty home, and a scratch folder as working directory.
+
+    ``home`` lies in the scratch folder of the rank's set.
+    """
     Path(home).mkdir(parents=True, exist_ok=True)
+    # PyTorch's symmetric memory looks for a peer's socket in its own TMPDIR: a set shares one.
     names = {
         "RANK": rank,
         "LOCAL_RANK": rank,
         "WORLD_SIZE": world,
         "LOCAL_WORLD_SIZE": world,
         "HOME": home,
-        "TMPDIR": home,
+        "TMPDIR": Path(home).parent,
     }
     os.environ.update({name: str(value) for name, value in names.items()})
     os.chdir(home)

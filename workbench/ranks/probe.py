@@ -32,6 +32,7 @@ def look() -> dict[str, Any]:
         "nccl": _nccl(),
         "gpus": count,
         "multicast": _multicast(count),
+        "peers": [[_reaches(gpu, peer) for peer in range(count)] for gpu in range(count)],
         "copies": [_copy(gpu, (gpu + 1) % count) for gpu in range(count)] if count > 1 else [],
     }
 
@@ -59,6 +60,11 @@ def _attribute(driver: ctypes.CDLL, gpu: int) -> int | None:
     failed = driver.cuInit(0) or driver.cuDeviceGet(ctypes.byref(device), gpu)
     failed = failed or driver.cuDeviceGetAttribute(ctypes.byref(value), _MULTICAST_SUPPORTED, device)
     return None if failed else value.value
+
+
+def _reaches(gpu: int, peer: int) -> bool:
+    """Whether a kernel on one GPU can use the memory of another."""
+    return gpu == peer or torch.cuda.can_device_access_peer(gpu, peer)
 
 
 def _copy(source: int, target: int) -> str:

@@ -31,7 +31,7 @@ from workbench.ranks.shared import Region, Slots, shared_fd
 
 _STACK_WAIT_S = 0.25
 _MAX_STACK = 64 << 10
-_FDS_PER_RANK = {"judge": 1, "baseline": 4, "candidate": 4}
+_FDS_PER_RANK = {"judge": 1, "baseline": 4, "candidate": 4, "links": 3, "peers": 1}
 
 
 class RankProcess:
@@ -231,11 +231,17 @@ def _rank_main(
 def _serve(message: Message, rank: int, fds: list[int], slots: Slots) -> None:
     from workbench.ranks.candidate import CandidateRank, RankPlace
     from workbench.ranks.judge import JudgeRank
+    from workbench.ranks.links import LinkRank
+    from workbench.ranks.peers import PeerLinks
 
+    place = RankPlace(rank, message["world"], message["device"], message["threads"], message["store"], slots)
     if message["role"] == "judge":
         JudgeRank(rank, message["threads"], Channel(fds[0], takes_fds=True)).main()
+    elif message["role"] == "links":
+        LinkRank(place, Channel(fds[0]), Region(fds[1]), Region(fds[2])).main()
+    elif message["role"] == "peers":
+        PeerLinks(Channel(fds[0])).main()
     else:
-        place = RankPlace(rank, message["world"], message["device"], message["threads"], message["store"], slots)
         CandidateRank(place, Channel(fds[0]), Channel(fds[1]), Region(fds[2]), Region(fds[3])).main()
 
 
@@ -299,7 +305,7 @@ def _main(fd: int) -> None:
         import torch
         import torch.distributed
 
-        from workbench.ranks import candidate, judge  # noqa: F401
+        from workbench.ranks import candidate, judge, links, peers  # noqa: F401
     except ImportError as error:
         control.send({"event": "failed", "detail": str(error), "python": sys.executable})
         return

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
+from collections.abc import Mapping
 from pathlib import Path
 
 from workbench.judge.bandwidth import Peak, find_peak
+from workbench.judge.links import find_ceilings, mechanism_ceilings
 from workbench.topology.gpus import detect_gpus
 from workbench.topology.host import Host, Node, find_host
-from workbench.topology.model import Device, Group, Link, Topology
+from workbench.topology.model import Device, Fact, Group, Link, Topology
 
 LINK = "gloo over loopback"
 
@@ -20,7 +23,7 @@ def detect(world: int, device: str, peak: Peak | None = None, root: Path = Path(
     and ``sys``. Raises ``UsageError`` for GPUs whose links cannot be found out.
     """
     if device == "cuda":
-        return detect_gpus(world)
+        return with_ceilings(detect_gpus(world), mechanism_ceilings(find_ceilings(device, world)))
     host = find_host(root)
     peak = peak or find_peak(device, world)
     devices = tuple(_device(rank, world, host) for rank in range(world))
@@ -33,6 +36,18 @@ def detect(world: int, device: str, peak: Peak | None = None, root: Path = Path(
         notes=_notes(world, host, peak),
         source=host.source,
     )
+
+
+def with_ceilings(topology: Topology, measured: Mapping[str, float]) -> Topology:
+    """A topology whose transfer mechanisms have the ceilings of this machine, in GB/s, where they were measured."""
+    rate = topology.links[0].total_gbps if topology.links else None
+    if not rate or not measured:
+        return topology
+    found = {
+        name: Fact(gbps / rate, "measured on this machine by 'pkwb bench links'") for name, gbps in measured.items()
+    }
+    ceilings = {**topology.rates.ceilings, **found}
+    return dataclasses.replace(topology, rates=dataclasses.replace(topology.rates, ceilings=ceilings))
 
 
 def _device(rank: int, world: int, host: Host) -> Device:

@@ -1,7 +1,8 @@
 """Draws a topology with box characters, for 30 to 120 columns.
 
 Groups are frames, devices are boxes. What hangs on a group by links is joined to its trunk, the heavy line on the
-left; links from device to device are drawn by :mod:`workbench.topology.crossbar`.
+left; links from device to device are drawn by :mod:`workbench.topology.crossbar`, a torus by
+:mod:`workbench.topology.torus`.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from itertools import groupby
 
 from workbench.topology.crossbar import crossbar
 from workbench.topology.model import Device, Group, Topology
+from workbench.topology.torus import torus
 
 NARROWEST = 30
 Texts = tuple[str, ...]
@@ -39,7 +41,7 @@ def draw(topology: Topology, width: int, ascii: bool = False) -> list[str]:
     """The topology in lines of at most ``width`` columns (at least 30), without trailing blanks."""
     width = max(width, NARROWEST)
     lines = [line.text for line in _outside(topology, width)]
-    lines += crossbar(topology, width)
+    lines += torus(topology, width) or crossbar(topology, width)
     for note in topology.notes:
         lines += textwrap.wrap(note, width)
     lines = [line.rstrip() for line in lines]

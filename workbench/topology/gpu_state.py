@@ -119,10 +119,17 @@ def _holder(pid: int, memory: int | None, proc: Path) -> Holder:
     """A process by its number; in a container those of others are not visible."""
     folder = proc / str(pid)
     try:
-        user, command = folder.owner(), (folder / "comm").read_text().strip()
-    except (OSError, KeyError):
+        user, command = _owner(folder), (folder / "comm").read_text().strip()
+    except OSError:
         user = command = ""
     return Holder(pid=pid, user=user, command=command, memory_bytes=memory)
+
+
+def _owner(folder: Path) -> str:
+    try:
+        return folder.owner()
+    except KeyError:
+        return f"user {folder.stat().st_uid}"
 
 
 def _paths(nvml: Any, handles: Sequence[Any]) -> dict[tuple[int, int], PathKind]:

@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from workbench.topology.catalogue import rates_of
-from workbench.topology.model import Device, Group, Link, Rates, Topology
+from workbench.topology.model import Device, Graph, Group, Link, Rates, Topology
 from workbench.topology.nvml import active_links, answer, chosen_gpus, handle_of, nvml_session, text
+from workbench.topology.pcie import Slot, pcie_tree, slot_rate
 
 NVLINK_GBPS = {1: 20.0, 2: 25.0, 3: 25.0, 4: 25.0, 5: 25.0, 6: 25.0, 7: 50.0}
 """One-way GB/s of one link by NVML's number of the NVLink version (1.0, 2.0, 2.2, 3.0, 3.1, 4.0, 5.0), by NVIDIA's data
 sheets (A100 12 x 25, H100 18 x 25, B200 18 x 50)."""
 SWITCH = "NVSwitch"
 _TO_SWITCH, _TO_GPU = 2, 0
+_FAST_SLOT = 121.0
+"""PCIe 6.0 x16."""
 
 
 @dataclass(frozen=True)
@@ -31,6 +34,8 @@ class Gpu:
     link_gbps: float | None
     to_switch: bool
     peers: dict[str, int]
+    slot: Slot | None = None
+    """Generation and lanes of its PCIe link at full speed; idle GPUs run it slower."""
 
 
 def detect_gpus(world: int) -> Topology:
@@ -44,21 +49,32 @@ def gpu_topology(gpus: Sequence[Gpu]) -> Topology:
         Device(name=f"cuda:{rank}", kind="gpu", rank=rank, model=gpu.name, memory_bytes=gpu.memory_bytes, numa=gpu.numa)
         for rank, gpu in enumerate(gpus)
     )
-    switched = bool(gpus) and all(gpu.links and gpu.to_switch for gpu in gpus)
-    links = _switch_links(gpus) if switched else _direct_links(gpus)
-    members = tuple(device.name for device in devices)
-    groups = (Group(name=SWITCH, kind="switch", members=members),) if switched else ()
-    rates, origin = _rates(gpus, switched)
+    graph = _graph(gpus)
+    links, groups = _LINKED[graph](gpus)
+    rates, origin = _rates(gpus, graph == "switch")
     return Topology(
         name=f"{len(gpus)} × {gpus[0].name}" if gpus else "no GPUs",
-        graph="switch" if switched else "mesh",
+        graph=graph,
         devices=devices,
         links=links,
         groups=groups,
-        notes=_notes(gpus, switched) + ((origin,) if origin else ()),
+        notes=tuple(filter(None, (_NOTES[graph] if gpus else "", origin))),
         source="NVML",
         rates=rates,
+        bypass_gbps=0.0 if graph == "tree" else max((_slot_rate(gpu) for gpu in gpus), default=0.0),
     )
+
+
+def _slot_rate(gpu: Gpu) -> float:
+    """GB/s of the PCIe slot; that of a fast one where it is not known."""
+    return (slot_rate(gpu.slot) if gpu.slot else None) or _FAST_SLOT
+
+
+def _graph(gpus: Sequence[Gpu]) -> Graph:
+    """A switch where all links lead to one, a mesh where GPUs are linked to each other, else the tree of PCIe."""
+    if gpus and all(gpu.links and gpu.to_switch for gpu in gpus):
+        return "switch"
+    return "mesh" if len(gpus) < 2 or any(gpu.peers for gpu in gpus) else "tree"
 
 
 def _rates(gpus: Sequence[Gpu], switched: bool) -> tuple[Rates, str]:
@@ -76,26 +92,43 @@ def _rates(gpus: Sequence[Gpu], switched: bool) -> tuple[Rates, str]:
     return rates, f"Memory bandwidth, operations a second and the time of a step are those of topology {name}."
 
 
-def _switch_links(gpus: Sequence[Gpu]) -> tuple[Link, ...]:
-    return tuple(
-        Link(a=f"cuda:{rank}", b=SWITCH, kind="NVLink", gbps=gpu.link_gbps, count=gpu.links)
-        for rank, gpu in enumerate(gpus)
+Linked = tuple[tuple[Link, ...], tuple[Group, ...]]
+
+
+def _on_switch(gpus: Sequence[Gpu]) -> Linked:
+    names = tuple(f"cuda:{rank}" for rank in range(len(gpus)))
+    links = (
+        Link(a=name, b=SWITCH, kind="NVLink", gbps=gpu.link_gbps, count=gpu.links) for name, gpu in zip(names, gpus)
     )
+    return tuple(links), (Group(name=SWITCH, kind="switch", members=names),)
 
 
-def _direct_links(gpus: Sequence[Gpu]) -> tuple[Link, ...]:
+def _in_mesh(gpus: Sequence[Gpu]) -> Linked:
+    """NVLink from GPU to GPU; pairs without one have PCIe, as fast as the slower of their slots."""
     links = []
     for (one, gpu), (other, peer) in itertools.combinations(enumerate(gpus), 2):
         count = gpu.peers.get(peer.bus, 0)
-        kind, gbps = ("NVLink", gpu.link_gbps) if count else ("PCIe", None)
+        kind, gbps = ("NVLink", gpu.link_gbps) if count else ("PCIe", _slower(gpu.slot, peer.slot))
         links.append(Link(a=f"cuda:{one}", b=f"cuda:{other}", kind=kind, gbps=gbps, count=max(1, count)))
-    return tuple(links)
+    return tuple(links), ()
 
 
-def _notes(gpus: Sequence[Gpu], switched: bool) -> tuple[str, ...]:
-    if switched or not gpus:
-        return ("NVLink rates are nominal, by the links' version and number.",) if gpus else ()
-    return ("Links are drawn as NVML reports them; a pair without NVLink is drawn as PCIe.",)
+def _on_pcie(gpus: Sequence[Gpu]) -> Linked:
+    return pcie_tree([gpu.slot for gpu in gpus], [gpu.numa for gpu in gpus])
+
+
+def _slower(*slots: Slot | None) -> float | None:
+    rates = [slot_rate(slot) for slot in slots if slot is not None]
+    known = [rate for rate in rates if rate is not None]
+    return min(known) if len(known) == len(slots) else None
+
+
+_LINKED: dict[Graph, Callable[[Sequence[Gpu]], Linked]] = {"switch": _on_switch, "mesh": _in_mesh, "tree": _on_pcie}
+_NOTES: dict[Graph, str] = {
+    "switch": "NVLink rates are nominal, by the links' version and number.",
+    "mesh": "Links are drawn as NVML reports them; a pair without NVLink is drawn as PCIe.",
+    "tree": "No NVLink: rates are those of the PCIe slots at full speed; switches on the way are not seen.",
+}
 
 
 def _ask_nvml(world: int) -> list[Gpu]:
@@ -117,7 +150,15 @@ def _gpu(nvml: Any, handle: Any) -> Gpu:
         link_gbps=link_rate(nvml, handle, links),
         to_switch=bool(kinds) and all(kind == _TO_SWITCH for kind in kinds),
         peers={bus: buses.count(bus) for bus in buses},
+        slot=_slot(nvml, handle),
     )
+
+
+def _slot(nvml: Any, handle: Any) -> Slot | None:
+    """The fastest that GPU and board can do together."""
+    generation = answer(nvml, None, nvml.nvmlDeviceGetMaxPcieLinkGeneration, handle)
+    lanes = answer(nvml, None, nvml.nvmlDeviceGetMaxPcieLinkWidth, handle)
+    return (int(generation), int(lanes)) if generation and lanes else None
 
 
 def link_rate(nvml: Any, handle: Any, links: Sequence[int]) -> float | None:

@@ -114,6 +114,8 @@ class Topology:
     """Devices along each axis of a torus; the last axis runs fastest through ``devices``."""
     wraps: tuple[bool, ...] = ()
     """Whether each axis is closed to a ring."""
+    bypass_gbps: float = 0.0
+    """One-way GB/s that a device may move beside its links, through the host; floors leave it out, limits do not."""
     imagined: bool = False
     """Whether it is another system than the one that the ranks run on."""
 

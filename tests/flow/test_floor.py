@@ -7,10 +7,15 @@ from pathlib import Path
 
 import pytest
 
+from problems.binding import bind
 from problems.loader import find_problem
 from tests.flow.candidates import GOOD
-from tests.flow.sitting import Sitting
+from tests.flow.sitting import PATH, Sitting
 from workbench.events import Bandwidth, Floor
+from workbench.flow.figures import find_floor
+from workbench.target import Target
+from workbench.topology.catalogue import find_system
+from workbench.topology.placing import place
 
 SLOW = """
 import time
@@ -46,6 +51,21 @@ def test_cpu_ranks_have_a_floor_that_is_no_limit() -> None:
     assert all(event.floor == floor for event in live)
 
 
+def test_floors_of_other_systems_are_no_limits() -> None:
+    """A what-if system gives a floor and its name, but no limit for times; the links of a GPU machine are one."""
+    problem = find_problem("1")
+    binding = bind(problem, "default", 2, "bfloat16")
+    target = Target(problem=problem, binding=binding, backend="pytorch", device="cpu", path=PATH)
+    system = place(find_system("hgx-h200"), 2)
+    what_if = find_floor(dataclasses.replace(target, what_if=system), None)
+    here = find_floor(dataclasses.replace(target, what_if=dataclasses.replace(system, imagined=False)), None)
+
+    assert what_if is not None
+    assert here is not None
+    assert (what_if.topology, what_if.what_if, what_if.wire_ms) == ("NVIDIA HGX H200, 8 GPUs", True, 0.0)
+    assert here.wire_ms == pytest.approx(2 * 2**20 / 450e9 * 1e3)
+
+
 def test_a_time_below_the_links_is_suspect(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """On a machine whose links need longer than a candidate takes, its verdict is suspect and shows both times."""
     (tmp_path / "reference.py").write_text(SLOW)
@@ -59,5 +79,5 @@ def test_a_time_below_the_links_is_suspect(tmp_path: Path, monkeypatch: pytest.M
     assert slow.status == "ok"
     assert fast.status == "suspect"
     assert "faster than the links" in fast.reason
-    assert "take 8e+04 us on 2 × a GPU" in fast.reason
+    assert "take 80 ms on 2 × a GPU" in fast.reason
     assert fast.speedup is None

@@ -1,0 +1,128 @@
+"""The load of the ranks' GPUs: honest figures, none where the driver has none, silence while calls are timed."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from tests.nvml import FakeGpu, FakeNvml, put_in_place
+from workbench.events import Event, EventStream, Telemetry
+from workbench.flow.gpu_loads import GpuLoads
+from workbench.flow.telemetry import TelemetrySampler
+
+HZ = 100.0
+
+
+@pytest.fixture
+def nvml(monkeypatch: pytest.MonkeyPatch) -> FakeNvml:
+    """A machine of two GPUs."""
+    return put_in_place(monkeypatch, FakeNvml([FakeGpu(busy=97, power_mw=512_400), FakeGpu(bus="b")]))
+
+
+def test_figures_by_hand(nvml: FakeNvml) -> None:
+    """Percent as the driver gives them, memory to 0.1 GB, power to 5 W, the clock in MHz; one GPU a rank."""
+    first, second = GpuLoads(2).look()
+    assert (first.rank, first.busy_percent, first.clock_mhz, first.power_watts) == (0, 97.0, 1980.0, 510.0)
+    assert (first.memory_used_bytes, first.memory_total_bytes) == (600_000_000, 144_000_000_000)
+    assert (second.rank, second.busy_percent, second.power_watts) == (1, 0.0, 75.0)
+
+
+def test_only_the_gpus_of_ranks(nvml: FakeNvml) -> None:
+    """One rank on a machine of two GPUs has one GPU."""
+    assert [load.rank for load in GpuLoads(1).look()] == [0]
+
+
+def test_link_rate_once_counters_move(nvml: FakeNvml) -> None:
+    """1 GiB each way in half a second is 2.1 GB/s; afterwards no traffic is 0, not unknown."""
+    loads = GpuLoads(2)
+    assert loads.look()[0].sent_gbps is None
+    nvml.gpus[0].pass_on(1 << 20, 0.5)
+    assert (loads.look()[0].sent_gbps, loads.look()[0].received_gbps) == (2.1, None)
+    nvml.gpus[0].pass_on(0, 0.5)
+    assert loads.look()[0].sent_gbps == 0.0
+
+
+def test_counters_that_stand_still_are_not_trusted(nvml: FakeNvml) -> None:
+    """Counters that exist and never move give no rate, whatever they read."""
+    nvml.gpus[1].sent_kib = 77
+    loads = GpuLoads(2)
+    for _ in range(3):
+        shown = loads.look()
+        for gpu in nvml.gpus:
+            gpu.at_us += 500_000
+    assert [(load.sent_gbps, load.received_gbps) for load in shown] == [(None, None)] * 2
+
+
+def test_traffic_of_timed_calls_is_not_counted(nvml: FakeNvml) -> None:
+    """What crossed the links while calls were timed is not part of the next rate."""
+    loads = GpuLoads(2)
+    loads.look()
+    nvml.gpus[0].pass_on(1 << 30, 1)
+    loads.forget()
+    assert loads.look()[0].sent_gbps is None
+    nvml.gpus[0].pass_on(1 << 20, 1)
+    assert loads.look()[0].sent_gbps == 1.1
+
+
+def test_driver_that_tells_little(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Figures that a driver does not tell are absent; the others are there."""
+    unknown = ["nvmlDeviceGetUtilizationRates", "nvmlDeviceGetPowerUsage", "nvmlDeviceGetClockInfo"]
+    put_in_place(monkeypatch, FakeNvml([FakeGpu(sent_kib=None)], refused=unknown))
+    load = GpuLoads(1).look()[0]
+    assert (load.busy_percent, load.power_watts, load.clock_mhz, load.sent_gbps) == (None, None, None, None)
+    assert load.memory_total_bytes == 144_000_000_000
+
+
+@pytest.mark.parametrize("refused", ["nvmlInit", "nvmlDeviceGetHandleByIndex", "nvmlDeviceGetMemoryInfo"])
+def test_gpus_that_cannot_be_looked_at(monkeypatch: pytest.MonkeyPatch, refused: str) -> None:
+    """Without permission, or after a GPU is lost, there are no figures and nothing fails; NVML is left in the end."""
+    nvml = put_in_place(monkeypatch, FakeNvml([FakeGpu()], refused=[refused]))
+    loads = GpuLoads(1)
+    assert loads.look() == ()
+    assert loads.look() == ()
+    loads.close()
+    assert nvml.open == 0
+
+
+class Sitting:
+    """A sampler over two GPUs and a /proc of our own, with what it emitted."""
+
+    def __init__(self, proc: Path) -> None:
+        (proc / "stat").write_text("cpu  0 0 0 0 0 0 0 0 0 0\n")
+        (proc / "meminfo").write_text("MemTotal: 8000000 kB\nMemAvailable: 6000000 kB\n")
+        self.events: list[Telemetry] = []
+        self.changed = asyncio.Event()
+        stream = EventStream()
+        stream.subscribe(self._take)
+        self.sampler = TelemetrySampler(stream, HZ, proc, GpuLoads(2))
+
+    def _take(self, event: Event) -> None:
+        assert isinstance(event, Telemetry)
+        self.events.append(event)
+        self.changed.set()
+
+    async def next(self) -> Telemetry:
+        """The next event that comes."""
+        self.changed.clear()
+        await asyncio.wait_for(self.changed.wait(), 10)
+        return self.events[-1]
+
+
+async def test_gpus_are_part_of_telemetry(nvml: FakeNvml, tmp_path: Path) -> None:
+    """Events carry the GPUs, another comes when one of their figures changes, and none while paused."""
+    sitting = Sitting(tmp_path)
+    sitting.sampler.start()
+    assert [load.busy_percent for load in (await sitting.next()).gpus] == [97.0, 0.0]
+    nvml.gpus[1].busy = 40
+    assert [load.busy_percent for load in (await sitting.next()).gpus] == [97.0, 40.0]
+    sitting.sampler.pause()
+    count = len(sitting.events)
+    nvml.gpus[1].busy = 50
+    await asyncio.sleep(5 / HZ)
+    assert len(sitting.events) == count
+    sitting.sampler.resume()
+    assert (await sitting.next()).gpus[1].busy_percent == 50.0
+    sitting.sampler.stop()
+    assert nvml.open == 0

@@ -1,0 +1,1 @@
+"""What the doctor looks at on a machine for GPU ranks."""
