@@ -188,6 +188,19 @@ def test_a_folder_of_candidates_gets_a_table(top: Path, tmp_path: Path) -> None:
     assert (summary["event"], summary["counts"]) == ("summary", {"contract": 1, "ok": 2})
 
 
+def test_of_many_problems_the_impossible_ones_are_left_out(tmp_path: Path) -> None:
+    """With `all`, a problem that cannot run on so many ranks is told on stderr and the others are judged."""
+    for stem in ("1_allreduce", "73_vocab_parallel_cross_entropy_loss"):
+        (tmp_path / f"{stem}_x.py").write_text("def solution(*arguments):\n    return None\n")
+    common = ("--solutions", str(tmp_path), "--ranks", "3", "--size", "smoke", "--device", "cpu", "--no-perf")
+    done = pkwb("eval", "all", *common, cwd=tmp_path)
+    assert done.stdout.splitlines()[-1] == "1 candidate: 1 contract"
+    assert "left out: problem 73 cannot run on 3 ranks" in done.stderr
+    alone = pkwb("eval", "73", *common, cwd=tmp_path)
+    assert alone.returncode == 2
+    assert "cannot run on 3 ranks" in alone.stderr
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from workbench.commands.arguments import TARGET_KEYS, add_flags, add_json, add_problem, flag_values
-from workbench.commands.solutions import Result, find_work, summary_lines, summary_record
+from workbench.commands.solutions import ALL, Result, find_work, summary_lines, summary_record
 from workbench.config import Settings
 from workbench.errors import INTERRUPTED, UsageError
 from workbench.evaluation import Evaluation
@@ -69,6 +69,8 @@ def _run_folder(arguments: argparse.Namespace, opener: Opener) -> int:
         if result is None:
             return INTERRUPTED
         results.append(result)
+    if not results:
+        raise UsageError("none of these problems can be judged like this")
     print(json.dumps(summary_record(results)) if arguments.json else "\n".join(summary_lines(results)), flush=True)
     codes = [_ENDINGS.get(result.status, 1) for result in results]
     return max((code for code in codes if code != INTERRUPTED), default=INTERRUPTED)
@@ -78,12 +80,26 @@ def _judged(arguments: argparse.Namespace, opener: Opener) -> Iterator[Result | 
     """Each file's result; None when interrupted. A problem's files are judged on the same warm ranks."""
     show = _print_json if arguments.json else _print_verdict
     for name, files in find_work(arguments.problem, arguments.solutions, opener.settings):
-        verdicts = _evaluate(opener.target(name), opener.settings, files, show)
+        target = _possible_target(name, opener, arguments.problem == ALL)
+        if target is None:
+            continue
+        verdicts = _evaluate(target, opener.settings, files, show)
         if verdicts is None:
             yield None
             return
         for file, verdict in zip(files, verdicts, strict=True):
             yield Result(file, to_dict(verdict))
+
+
+def _possible_target(name: str, opener: Opener, one_of_many: bool) -> Target | None:
+    """The target; of many problems, one that cannot run on these ranks or in this dtype is told and left out."""
+    try:
+        return opener.target(name)
+    except UsageError as error:
+        if not one_of_many:
+            raise
+        print(f"pkwb: left out: {error}", file=sys.stderr)
+        return None
 
 
 def _evaluate(

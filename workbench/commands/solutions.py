@@ -90,4 +90,4 @@ def _by_status(results: Sequence[Result]) -> dict[str, int]:
 
 def _counts(results: Sequence[Result]) -> str:
     counts = ", ".join(f"{count} {status}" for status, count in _by_status(results).items())
-    return f"{len(results)} candidates: {counts}"
+    return f"{len(results)} candidate{'s' if len(results) != 1 else ''}: {counts}"
