@@ -70,16 +70,21 @@ def test_small_messages_make_no_ceilings(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="processes are found through /proc")
-def test_interrupt_leaves_no_process(tmp_path: Path) -> None:
-    """ctrl+c in the middle ends the ranks too; exit code 130."""
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_interrupt_leaves_no_process(tmp_path: Path, number: signal.Signals) -> None:
+    """ctrl+c in the middle ends the ranks too, and so do other ways to stop a program; exit code 130.
+
+    It does so in a job in the background as well, for which the shell has SIGINT ignored.
+    """
     command = [sys.executable, "-m", "workbench.cli", "bench", "links", "--device", "cpu"]
+    in_background = ["sh", "-c", "trap '' INT; exec \"$@\"", "sh", *command]
     with subprocess.Popen(
-        command, cwd=tmp_path, env=environment(), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+        in_background, cwd=tmp_path, env=environment(), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
     ) as bench:
         assert bench.stderr is not None
         assert "measuring" in bench.stderr.readline()
         family = descendants(bench.pid)
-        bench.send_signal(signal.SIGINT)
+        bench.send_signal(number)
         assert bench.wait(60) == 130
     assert len(family) == 3
     assert not left_of(family)

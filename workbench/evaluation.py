@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-import signal
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from workbench.config import Settings
 from workbench.events import Event, EventStream, Verdict
+from workbench.stopping import on_stop
 from workbench.stores import open_store
 from workbench.target import Source, Target
 
 if TYPE_CHECKING:
     from workbench.flow.engine import Engine
-
-_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class Evaluation:
@@ -49,7 +47,7 @@ class Evaluation:
         recorder = Recorder(store, self._target, self._stream)
         verdicts: list[Verdict] = []
         self._judging = asyncio.create_task(self._judge(engine, recorder.remember, sources, verdicts))
-        self._listen_to_signals()
+        on_stop(self._stop)
         try:
             await self._judging
         except asyncio.CancelledError:
@@ -76,11 +74,6 @@ class Evaluation:
             verdict = await engine.wait()
             assert verdict is not None
             verdicts.append(verdict)
-
-    def _listen_to_signals(self) -> None:
-        loop = asyncio.get_running_loop()
-        for number in _SIGNALS:
-            loop.add_signal_handler(number, self._stop)
 
     def _stop(self) -> None:
         if self._judging is not None:

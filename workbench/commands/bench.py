@@ -12,10 +12,11 @@ from pathlib import Path
 
 from workbench.commands.arguments import add_flags, add_json, flag_values
 from workbench.devices import choose_device
-from workbench.errors import InfraError, PkwbError
+from workbench.errors import INTERRUPTED, InfraError, PkwbError
 from workbench.judge.links import LARGE, LinkReport, ceilings, store_ceilings
 from workbench.links_text import links_text, size_text
 from workbench.settings import load_settings
+from workbench.stopping import unless_stopped
 
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 _LEAST, _MOST = 2 << 10, 16 << 30
@@ -38,12 +39,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Measure, print and keep; exit code 3 when data arrived damaged, which are then no ceilings."""
+    """Measure, print and keep; exit code 3 when data arrived damaged (no ceilings then), 130 when interrupted."""
     from workbench.flow.links import measure_links
 
     settings = load_settings(flag_values(arguments))
     device = choose_device(settings.ranks.device, settings.ranks.world, settings.ranks.python)
-    report = asyncio.run(measure_links(settings, device, arguments.largest, _tell))
+    report = asyncio.run(unless_stopped(measure_links(settings, device, arguments.largest, _tell)))
+    if report is None:
+        return INTERRUPTED
     kept = _keep(report)
     print(json.dumps(_plain(report, kept)) if arguments.json else "\n".join(links_text(report)))
     if kept:
