@@ -2,9 +2,8 @@ from __future__ import annotations
 
 import torch
 import torch.distributed as dist
-import torch.nn.functional as F
 
-from problems.common.moe import route, through_experts
+from problems.common.moe import swiglu_experts
 
 
 @torch.no_grad()
@@ -21,10 +20,4 @@ def solution(
 ) -> torch.Tensor:
     """The mixture's output (tokens, N) for this rank's tokens."""
     tokens = hidden_states.reshape(-1, hidden_states.shape[-1])
-    weights, experts = route(tokens, gate_weight, gate_bias, top_k)
-
-    def mlp(rows: torch.Tensor) -> torch.Tensor:
-        result: torch.Tensor = down_proj(F.silu(gate_proj(rows)) * up_proj(rows))
-        return result
-
-    return through_experts(tokens, weights, experts, num_experts, mlp, group)
+    return swiglu_experts(tokens, gate_weight, gate_bias, gate_proj, up_proj, down_proj, num_experts, top_k, group)

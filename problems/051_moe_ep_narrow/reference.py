@@ -4,9 +4,8 @@ import functools
 
 import torch
 import torch.distributed as dist
-import torch.nn.functional as F
 
-from problems.common.moe import route, through_experts
+from problems.common.moe import swiglu_experts
 
 
 @functools.cache
@@ -37,10 +36,4 @@ def solution(
     if group is None and num_experts < dist.get_world_size():
         group = _block(num_experts)
     tokens = hidden_states.reshape(-1, hidden_states.shape[-1])
-    weights, experts = route(tokens, gate_weight, gate_bias, top_k)
-
-    def mlp(rows: torch.Tensor) -> torch.Tensor:
-        result: torch.Tensor = down_proj(F.silu(gate_proj(rows)) * up_proj(rows))
-        return result
-
-    return through_experts(tokens, weights, experts, num_experts, mlp, group)
+    return swiglu_experts(tokens, gate_weight, gate_bias, gate_proj, up_proj, down_proj, num_experts, top_k, group)

@@ -97,6 +97,27 @@ def through_experts(
     return torch.zeros_like(tokens).index_add_(0, token, weighted)
 
 
+def swiglu_experts(
+    tokens: torch.Tensor,
+    gate_weight: torch.Tensor,
+    gate_bias: torch.Tensor | None,
+    gate_proj: torch.nn.Linear,
+    up_proj: torch.nn.Linear,
+    down_proj: torch.nn.Linear,
+    num_experts: int,
+    top_k: int,
+    group: dist.ProcessGroup | None,
+) -> torch.Tensor:
+    """The mixture's output for this rank's tokens, (tokens, N); all experts of a rank are its one SwiGLU MLP."""
+    weights, experts = route(tokens, gate_weight, gate_bias, top_k)
+
+    def mlp(rows: torch.Tensor) -> torch.Tensor:
+        result: torch.Tensor = down_proj(F.silu(gate_proj(rows)) * up_proj(rows))
+        return result
+
+    return through_experts(tokens, weights, experts, num_experts, mlp, group)
+
+
 def _sent_round(
     rows: torch.Tensor, sent: Sequence[int], received: Sequence[int], group: dist.ProcessGroup | None
 ) -> torch.Tensor:
