@@ -343,3 +343,14 @@ def test_labels_of_equal_values_may_change_places(labels: list[int], passes: boo
     pairs = (f64(3, 2, 2, 2, 1).reshape(1, 5), torch.tensor([[7, 8, 9, 5, 4]]))
     found = compare((values, torch.tensor([[7, 8, 9]])), (values, torch.tensor([labels])), rules, [None, pairs])
     assert found.passes == passes
+
+
+def test_allclose_has_an_absolute_part_for_every_dtype() -> None:
+    """The rule of a checkout: |got - ref| <= rms + rel * |ref|, whatever the size of the rest, whole numbers too."""
+    rule = Rule("allclose", rms=0.01, rel=0.01)
+    assert compare(f64(0, 1000), f64(0.0099, 1010), [rule]).passes
+    assert compare(f64(0, 1000), f64(0.011, 1000), [rule]).first_bad == "out[0]"
+    assert compare(f64(0, 1000), f64(0, 1010.1), [rule]).first_bad == "out[1]"
+    assert compare(torch.tensor([500]), torch.tensor([505]), [rule]).passes
+    assert not compare(torch.tensor([500]), torch.tensor([506]), [rule]).passes
+    assert compare(torch.tensor([1.0], dtype=torch.bfloat16), torch.tensor([1.005]), [rule]).passes
