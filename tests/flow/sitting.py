@@ -1,4 +1,4 @@
-"""A sitting without a screen: the real engine on CPU ranks, driven step by step from ordinary tests."""
+"""A sitting without a screen: the real engine, on CPU ranks unless asked otherwise, driven step by step."""
 
 from __future__ import annotations
 
@@ -45,11 +45,19 @@ class Sitting:
     """One engine and everything it emitted."""
 
     def __init__(
-        self, problem: str | Problem, world: int = 2, dtype: str = "float32", limit: float = 3.0, **run: Any
+        self,
+        problem: str | Problem,
+        world: int = 2,
+        dtype: str = "float32",
+        limit: float = 3.0,
+        *,
+        device: str = "cpu",
+        size: str = "smoke",
+        **run: Any,
     ) -> None:
         found = find_problem(problem, []) if isinstance(problem, str) else problem
-        binding = bind(found, "smoke", world, dtype)
-        target = Target(problem=found, binding=binding, backend="pytorch", device="cpu", path=PATH)
+        binding = bind(found, size, world, dtype)
+        target = Target(problem=found, binding=binding, backend="pytorch", device=device, path=PATH)
         self.loop = asyncio.new_event_loop()
         self.events: list[Event] = []
         self.stream = EventStream()
