@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import statistics
+from typing import Any
 
 from benchmarks.report import Figure, parser, publish, spread
 from problems.loader import find_problem
@@ -12,10 +13,10 @@ from workbench.events import Verdict
 EXPECTED = 0.95
 
 
-def judge(problem: str, runs: int, samples: int) -> list[Verdict]:
-    """The verdicts on so many copies of the reference, each with a text of its own."""
+def judge(problem: str, runs: int, samples: int, **where: Any) -> list[Verdict]:
+    """The verdicts on so many copies of the reference, each with a text of its own; ``where`` as Sitting takes it."""
     found = find_problem(problem, [])
-    sitting = Sitting(found, dtype=found.dtypes[0], trials=1, samples=samples)
+    sitting = Sitting(found, dtype=found.dtypes[0], trials=1, samples=samples, **where)
     verdicts = [sitting.judge(f"{found.reference_source()}\n# copy {run}\n") for run in range(runs)]
     sitting.close()
     return verdicts

@@ -1,9 +1,9 @@
-"""Judge references and bad candidates on this machine's ranks and print what came of them, as one short table.
+"""Judge references and candidates of known worth on this machine's ranks; prints what came of them as a table.
 
-    python benchmarks/judge_check.py --device cuda --ranks 2
+    python benchmarks/judge_check.py --device cuda --ranks 2 [--share-gpus]
 
 Every reference is judged as its own candidate (it must be ok, its interval should cover 1), then a few candidates that
-go wrong on purpose. Exit code 1 when a status is not the expected one.
+go wrong on purpose, and one with symmetric memory. Exit code 1 when a status is not the expected one.
 """
 
 from __future__ import annotations
@@ -23,11 +23,12 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from problems.binding import bind
 from problems.loader import catalogue, find_problem
 from problems.starter import BACKENDS, starter_text
-from workbench.config import Settings
-from workbench.devices import choose_device
+from workbench.config import RanksSettings, Settings
+from workbench.devices import place_ranks
 from workbench.errors import ProblemError
 from workbench.events import Event, EventStream, FirstVerdict, Verdict
 from workbench.flow.engine import Engine
+from workbench.resolve import shared_gpus
 from workbench.target import Source, Target
 
 _BAD = """\
@@ -40,7 +41,25 @@ def solution(tensor):
     {after}
     return out
 """
-BAD = {
+_SYMMETRIC = """\
+import torch
+import torch.distributed as dist
+import torch.distributed._symmetric_memory as symmetric
+held = []
+def solution(tensor):
+    if not held:
+        own = symmetric.empty(tensor.shape, dtype=tensor.dtype, device=tensor.device)
+        held.extend((own, symmetric.rendezvous(own, dist.group.WORLD)))
+    own, handle = held
+    own.copy_(tensor)
+    handle.barrier()
+    total = torch.zeros_like(tensor, dtype=torch.float32)
+    for rank in range(dist.get_world_size()):
+        total += handle.get_buffer(rank, tensor.shape, tensor.dtype)
+    handle.barrier()
+    return total.to(tensor.dtype)
+"""
+KNOWN = {
     "zeros": ("wrong", _BAD.format(before="pass", after="out.zero_()")),
     "wrong dtype": ("contract", _BAD.format(before="pass", after="out = out.double()")),
     "on the CPU": ("contract", _BAD.format(before="pass", after="out = out.cpu()")),
@@ -48,8 +67,9 @@ BAD = {
     "killed": ("crash", _BAD.format(before="if rank == 1: os.kill(os.getpid(), 9)", after="pass")),
     "illegal index": ("crash", _BAD.format(before="out[torch.tensor([1 << 40], device=out.device)] = 0", after="pass")),
     "deadlock": ("hang", _BAD.format(before="if rank == 1: return out", after="pass")),
+    "symmetric memory": ("ok", _SYMMETRIC),
 }
-ONLY_CUDA = ("on the CPU",)
+ONLY_CUDA = ("on the CPU", "symmetric memory")
 
 
 class Sitting:
@@ -62,7 +82,14 @@ class Sitting:
         self._settings = dataclasses.replace(settings, limits=limits)
         binding = bind(problem, options.size, options.ranks, options.dtype)
         path = Path("/candidate.py")
-        self.target = Target(problem=problem, binding=binding, backend="pytorch", device=options.device, path=path)
+        self.target = Target(
+            problem=problem,
+            binding=binding,
+            backend="pytorch",
+            device=options.device,
+            path=path,
+            shared=options.shared,
+        )
         self._first = 0.0
         self._stream = EventStream()
         self._stream.subscribe(self._note)
@@ -111,9 +138,9 @@ def _rows(options: argparse.Namespace) -> Iterator[tuple[bool, str]]:
         text = text.replace("USE_KERNEL = False", "USE_KERNEL = True") if options.use_kernel else text
         verdict, first, seconds = asyncio.run(sitting.judge([text] if options.once else [text, text]))[-1]
         yield verdict.status == "ok", _row(entry.stem, "ok", verdict, first, seconds)
-    bad = {name: case for name, case in BAD.items() if options.device == "cuda" or name not in ONLY_CUDA}
-    found = asyncio.run(Sitting("1", options).judge([text for _status, text in bad.values()]))
-    for (name, (status, _text)), (verdict, first, seconds) in zip(bad.items(), found):
+    known = {name: case for name, case in KNOWN.items() if options.device == "cuda" or name not in ONLY_CUDA}
+    found = asyncio.run(Sitting("1", options).judge([text for _status, text in known.values()]))
+    for (name, (status, _text)), (verdict, first, seconds) in zip(known.items(), found):
         yield verdict.status == status, _row(f"1: {name}", status, verdict, first, seconds)
 
 
@@ -122,6 +149,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--device", default="auto")
     parser.add_argument("--ranks", type=int, default=2)
+    parser.add_argument("--share-gpus", action="store_true", help="with fewer GPUs than ranks, let ranks share them")
     parser.add_argument("--size", default="default")
     parser.add_argument("--dtype", default="bfloat16")
     parser.add_argument("--backend", default="pytorch", choices=BACKENDS, help="whose starters are judged")
@@ -130,8 +158,11 @@ def main() -> int:
     parser.add_argument("--once", action="store_true", help="judge each starter once, cold, instead of twice")
     parser.add_argument("problems", nargs="*", help="problem numbers; none = all")
     options = parser.parse_args()
-    options.device = choose_device(options.device, options.ranks)
-    print(f"{platform.node()}, {options.device}, {options.ranks} ranks, {options.size}, {options.dtype}")
+    ranks = RanksSettings(device=options.device, share_gpus=options.share_gpus)
+    options.device, shared = place_ranks(ranks, options.ranks)
+    options.shared = shared_gpus(shared) if shared else None
+    where = f"{options.ranks} ranks" + (f" on {options.shared.name}, not timed" if options.shared else "")
+    print(f"{platform.node()}, {options.device}, {where}, {options.size}, {options.dtype}")
     print(time.strftime("%Y-%m-%d %H:%M"))
     print(f"  {'problem':34s} {'status':9s} first ms   all s  candidate, speedup, bandwidth or reason")
     right = []

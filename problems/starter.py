@@ -44,8 +44,7 @@ def _with_kernel(backend: str) -> Callable[[Problem], str]:
 
 _STARTERS: Mapping[str, Callable[[Problem], str]] = {
     "pytorch": _plain,
-    "cuda": _with_kernel("cuda"),
-    "triton": _with_kernel("triton"),
+    **{backend: _with_kernel(backend) for backend in KERNELS},
 }
 
 BACKENDS = tuple(_STARTERS)

@@ -32,6 +32,8 @@ class Attempt:
     size: str
     dtype: str
     device: str
+    manner: str
+    """How calls were timed where that is out of the ordinary, such as ``protocol pkb`` or ``graph``; else empty."""
     note: str
 
     def name(self, sitting: str) -> str:

@@ -7,11 +7,12 @@ from typing import Any
 
 from sessions.model import Attempt, Sitting
 from workbench.events import Ratio, Verdict
+from workbench.judge.manner import manner
 from workbench.target import Source, Target
 
 ATTEMPT_COLUMNS = (
     "id, sitting, number, problem, backend, path, digest, started, status, reason, speedup, speedup_low, speedup_high, "
-    "candidate_ms, reference_ms, gbps, world, size, dtype, device, note"
+    "candidate_ms, reference_ms, gbps, world, size, dtype, device, manner, note"
 )
 SITTING_COLUMNS = (
     "sitting AS name, max(problem) AS problem, min(started) AS started, max(ended) AS ended, count(*) AS attempts, "
@@ -21,6 +22,7 @@ SITTING_COLUMNS = (
 
 def attempt_values(target: Target, source: Source, verdict: Verdict, started: float) -> dict[str, Any]:
     """The columns of one attempt, without id, sitting and verdict."""
+    timed = verdict.cache is not None
     return {
         "number": verdict.attempt,
         "problem": target.problem.stem,
@@ -35,6 +37,7 @@ def attempt_values(target: Target, source: Source, verdict: Verdict, started: fl
         "size": target.binding.size,
         "dtype": target.binding.dtype,
         "device": target.device,
+        "manner": manner(verdict.protocol, verdict.graph, verdict.cache == "cold", target.device) if timed else "",
         **_figures(verdict),
     }
 

@@ -27,6 +27,7 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
         "CREATE INDEX attempts_by_sitting ON attempts (sitting)",
         "CREATE TABLE openings (problem TEXT PRIMARY KEY, backend TEXT NOT NULL, path TEXT NOT NULL, at REAL NOT NULL)",
     ),
+    ("ALTER TABLE attempts ADD COLUMN manner TEXT NOT NULL DEFAULT ''",),
 )
 """Statements that lead from version i to i + 1 (``PRAGMA user_version``). Published entries never change."""
 

@@ -24,7 +24,7 @@ from workbench.files import state_dir
 from workbench.target import Source, Target
 
 _Result = TypeVar("_Result")
-_SAME_CONDITIONS = "problem, backend, world, size, dtype, device"
+_SAME_CONDITIONS = "problem, backend, world, size, dtype, device, manner"
 _SAY_NOTHING = "('superseded', 'cancelled', 'infra', 'unknown')"
 """Endings that say nothing about the kernel."""
 _BEST_FIRST = "speedup IS NULL, speedup DESC, id DESC"
@@ -106,12 +106,13 @@ class Store:
             raise UsageError(f"there is no attempt {attempt_id}: `pkwb sessions list` shows what is kept")
         return found[0]
 
-    def best(self, problem: str, like: Target | None = None) -> Attempt | None:
-        """The fastest ok attempt on a problem; with ``like``, of the same ranks, size, dtype, device and backend."""
+    def best(self, problem: str, like: Target | None = None, manner: str = "") -> Attempt | None:
+        """The fastest ok attempt on a problem; with ``like``, of the same ranks, size, dtype, device and backend, timed
+        in the same ``manner``."""
         conditions: dict[str, Any] = {"problem": problem, "status": "ok"}
         if like is not None:
             conditions |= {"world": like.world, "size": like.binding.size, "dtype": like.binding.dtype}
-            conditions |= {"device": like.device, "backend": like.backend}
+            conditions |= {"device": like.device, "backend": like.backend, "manner": manner}
         found = self._attempts(conditions, _BEST_FIRST, 1)
         return found[0] if found else None
 

@@ -33,11 +33,35 @@ class FakeGpu:
     clock: int = 1980
     power_mw: int = 76_300
     bus: str = "0000:00:00.0"
+    uuid: str = ""
+    numa: int | None = 0
+    slot: tuple[int, int] | None = (5, 16)
+    peers: list[str] = field(default_factory=list)
+    """Bus of the GPU at the other end of each link; none = a switch."""
+    link_kib: dict[int, tuple[int, int]] = field(default_factory=dict)
+    """Sent and received by link; the figures of all links together are ``sent_kib`` and ``received_kib``."""
+    held_ns: dict[int, int] = field(default_factory=lambda: dict.fromkeys((0, 1, 2, 3, 5), 0))
+    """Nanoseconds that clocks were held down by NVML's number of the policy."""
+    reasons: int = 1
+    """Bits of what holds the clocks down; 1 is idle."""
+    parent: FakeGpu | None = None
+    """The GPU that this one is a part of (MIG)."""
 
     def pass_on(self, kib: int, seconds: float) -> None:
         """Count this much traffic each way."""
         self.sent_kib = (self.sent_kib or 0) + kib
         self.received_kib += kib
+        self.at_us += int(seconds * 1e6)
+
+    def pass_over(self, link: int, kib: int) -> None:
+        """Count this much traffic each way on one link, and on all together."""
+        sent, received = self.link_kib.get(link, (0, 0))
+        self.link_kib[link] = (sent + kib, received + kib)
+        self.pass_on(kib, 0)
+
+    def hold(self, policy: int, held_s: float, seconds: float) -> None:
+        """Let ``seconds`` pass, of which the clocks are held down ``held_s``."""
+        self.held_ns[policy] += int(held_s * 1e9)
         self.at_us += int(seconds * 1e6)
 
 
@@ -47,6 +71,7 @@ class FakeNvml:
     NVML_NVLINK_MAX_LINKS = 18
     NVML_COMPUTEMODE_DEFAULT = 0
     NVML_CLOCK_SM = 1
+    NVML_AFFINITY_SCOPE_NODE = 0
 
     class NVMLError(Exception):
         """What pynvml raises."""
@@ -58,6 +83,10 @@ class FakeNvml:
         """Status of every pair by capability: read, write, NVLink."""
         self.apart: set[int] = set()
         """GPUs that no other reaches."""
+        self.instances: list[FakeGpu] = []
+        """Parts of GPUs (MIG); NVML gives them by their UUID."""
+        self.ancestors: dict[tuple[int, int], int] = {}
+        """Level at which two GPUs meet on PCIe, by their places in ``gpus``; pairs that are left out are not told."""
         self.open = 0
         self.asked = 0
         for name in refused:
@@ -84,12 +113,21 @@ class FakeNvml:
     def nvmlSystemGetCudaDriverVersion_v2(self) -> int:
         return 13000
 
+    def nvmlDeviceGetCount(self) -> int:
+        return len(self.gpus)
+
     def nvmlDeviceGetHandleByIndex(self, index: int) -> FakeGpu:
         self.asked += 1
         return self.gpus[index]
 
     def nvmlDeviceGetHandleByUUID(self, uuid: str) -> FakeGpu:
-        return self.gpus[int(uuid.rpartition("-")[2])]
+        return next((gpu for gpu in (*self.gpus, *self.instances) if gpu.uuid == uuid), None) or self._refuse()
+
+    def nvmlDeviceGetUUID(self, gpu: FakeGpu) -> str:
+        return gpu.uuid
+
+    def nvmlDeviceGetDeviceHandleFromMigDeviceHandle(self, gpu: FakeGpu) -> FakeGpu:
+        return gpu.parent or self._refuse()
 
     def nvmlDeviceGetName(self, gpu: FakeGpu) -> str:
         return gpu.name
@@ -97,8 +135,21 @@ class FakeNvml:
     def nvmlDeviceGetPciInfo(self, gpu: FakeGpu) -> Any:
         return SimpleNamespace(busId=gpu.bus)
 
-    def nvmlDeviceGetNumaNodeId(self, gpu: FakeGpu) -> int:
-        return 0
+    def nvmlDeviceGetMemoryAffinity(self, gpu: FakeGpu, words: int, scope: int) -> list[int]:
+        assert scope == self.NVML_AFFINITY_SCOPE_NODE
+        if gpu.numa is None:
+            self._refuse()
+        return [1 << gpu.numa, *[0] * (words - 1)]
+
+    def nvmlDeviceGetTopologyCommonAncestor(self, one: FakeGpu, other: FakeGpu) -> int:
+        pair = sorted((self.gpus.index(one), self.gpus.index(other)))
+        return self.ancestors.get((pair[0], pair[1])) or self._refuse()
+
+    def nvmlDeviceGetMaxPcieLinkGeneration(self, gpu: FakeGpu) -> int:
+        return (gpu.slot or self._refuse())[0]
+
+    def nvmlDeviceGetMaxPcieLinkWidth(self, gpu: FakeGpu) -> int:
+        return (gpu.slot or self._refuse())[1]
 
     def nvmlDeviceGetMemoryInfo(self, gpu: FakeGpu) -> Any:
         return SimpleNamespace(total=gpu.total, used=gpu.used, free=gpu.total - gpu.used)
@@ -112,10 +163,10 @@ class FakeNvml:
         return gpu.version
 
     def nvmlDeviceGetNvLinkRemoteDeviceType(self, gpu: FakeGpu, link: int) -> int:
-        return 2
+        return 0 if gpu.peers else 2
 
     def nvmlDeviceGetNvLinkRemotePciInfo(self, gpu: FakeGpu, link: int) -> Any:
-        return SimpleNamespace(busId="0000:ff:00.0")
+        return SimpleNamespace(busId=gpu.peers[link] if gpu.peers else "0000:ff:00.0")
 
     def nvmlDeviceGetComputeMode(self, gpu: FakeGpu) -> int:
         return gpu.mode
@@ -127,10 +178,14 @@ class FakeNvml:
         return [SimpleNamespace(pid=pid, usedGpuMemory=memory) for pid, memory in gpu.processes]
 
     def nvmlDeviceGetFieldValues(self, gpu: FakeGpu, fields: Sequence[tuple[int, int]]) -> list[Any]:
-        assert fields == [(138, 0xFFFFFFFF), (139, 0xFFFFFFFF)]
-        known = gpu.sent_kib is not None
-        counts = (gpu.sent_kib or 0, gpu.received_kib)
-        return [_value(count, gpu.at_us, known) for count in counts]
+        return [_value(*self._count(gpu, *wanted), gpu.at_us) for wanted in fields]
+
+    def _count(self, gpu: FakeGpu, number: int, link: int) -> tuple[int, bool]:
+        """A counter, and whether the driver has it."""
+        way = {138: 0, 139: 1}[number]
+        if link == 0xFFFFFFFF:
+            return (gpu.sent_kib or 0, gpu.received_kib)[way], gpu.sent_kib is not None
+        return gpu.link_kib.get(link, (0, 0))[way], gpu.sent_kib is not None and link < len(gpu.links)
 
     def nvmlDeviceGetP2PStatus(self, one: FakeGpu, other: FakeGpu, capability: int) -> int:
         alone = {self.gpus.index(one), self.gpus.index(other)} & self.apart
@@ -145,8 +200,16 @@ class FakeNvml:
     def nvmlDeviceGetClockInfo(self, gpu: FakeGpu, kind: int) -> int:
         return gpu.clock
 
+    def nvmlDeviceGetViolationStatus(self, gpu: FakeGpu, policy: int) -> Any:
+        if policy not in gpu.held_ns:
+            self._refuse()
+        return SimpleNamespace(referenceTime=gpu.at_us, violationTime=gpu.held_ns[policy])
 
-def _value(count: int, at_us: int, known: bool) -> Any:
+    def nvmlDeviceGetCurrentClocksThrottleReasons(self, gpu: FakeGpu) -> int:
+        return gpu.reasons
+
+
+def _value(count: int, known: bool, at_us: int) -> Any:
     return SimpleNamespace(nvmlReturn=0 if known else 3, value=SimpleNamespace(ullVal=count), timestamp=at_us)
 
 
@@ -158,5 +221,17 @@ def put_in_place(monkeypatch: pytest.MonkeyPatch, nvml: FakeNvml) -> FakeNvml:
 
 
 def eight() -> list[FakeGpu]:
-    """The GPUs of a machine that has eight, not identical objects though equal in all figures but the bus."""
-    return [FakeGpu(bus=f"0000:{index:02x}:00.0") for index in range(8)]
+    """The GPUs of a machine that has eight, equal in all figures but place and name."""
+    return several(8)
+
+
+def several(count: int, **figures: Any) -> list[FakeGpu]:
+    """GPUs in the order of the bus, half of them on each of two NUMA nodes from four GPUs on."""
+    return [
+        FakeGpu(
+            bus=f"00000000:{0x18 + 16 * index:02X}:00.0",
+            uuid=f"GPU-{index:x}{'c0ffee' * 2}",
+            **{"numa": 2 * index // count if count > 3 else 0, **figures},
+        )
+        for index in range(count)
+    ]

@@ -8,9 +8,11 @@ import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from tests import machines
 from tests.nvml import FakeGpu, FakeNvml, eight, put_in_place
 from workbench import doctor
 from workbench.checks import look, probe
@@ -32,6 +34,7 @@ PROBE = Probe(
     copies=["", ""],
 )
 Doctor = Callable[..., dict[str, Finding]]
+COUNTED = "counted by cause: power, thermal, sync boost, board limit, reliability"
 
 
 @pytest.fixture
@@ -39,7 +42,12 @@ def examine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Doctor:
     """The findings about ranks and GPUs of a machine, by name; ``traffic`` is what its counters see of the copies."""
 
     def ask(
-        nvml: FakeNvml, answer: Probe | None = PROBE, nvcc: str = "13.0", traffic: int = 1 << 16, world: int = 2
+        nvml: FakeNvml,
+        answer: Probe | None = PROBE,
+        nvcc: str = "13.0",
+        traffic: int = 1 << 16,
+        chosen: str = "",
+        **ranks: Any,
     ) -> dict[str, Finding]:
         def asked(python: str) -> Probe:
             for gpu in nvml.gpus:
@@ -49,11 +57,13 @@ def examine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Doctor:
             return answer
 
         put_in_place(monkeypatch, nvml)
-        monkeypatch.setattr(doctor, "visible_gpus", lambda: len(nvml.gpus))
+        if chosen:
+            monkeypatch.setenv("CUDA_VISIBLE_DEVICES", chosen)
+        monkeypatch.setattr(doctor, "visible_gpus", lambda: len(chosen.split(",")) if chosen else len(nvml.gpus))
         monkeypatch.setattr(doctor, "ask_ranks", asked)
         monkeypatch.setattr(look, "find_nvcc", lambda: "/opt/nvcc" if nvcc else "")
         monkeypatch.setattr(look, "nvcc_version", lambda path: nvcc)
-        settings = Settings(ranks=dataclasses.replace(RanksSettings(), world=world))
+        settings = Settings(ranks=dataclasses.replace(RanksSettings(), **ranks))
         return {finding.name: finding for finding in doctor._ranks(settings, tmp_path)}
 
     return ask
@@ -166,10 +176,73 @@ def test_gpus_that_are_not_free(examine: Doctor) -> None:
 
 
 def test_more_ranks_than_gpus(examine: Doctor) -> None:
-    """Four ranks on two GPUs: how many to ask for, and what happens otherwise."""
+    """Four ranks on two GPUs: how many to ask for, how to share them, and what happens otherwise."""
     found = examine(two(), world=4)["gpus"]
     assert found.state == "note"
-    assert "--ranks 2" in found.meaning
+    assert "use --ranks 2, or --share-gpus" in found.meaning
+    assert "or they run on the CPU" in found.meaning
+    sharing = examine(two(), world=4, share_gpus=True)["gpus"]
+    assert (sharing.state, sharing.meaning) == ("note", "4 ranks share them: results are judged, nothing is timed")
+
+
+MACHINES: dict[str, tuple[Callable[[], FakeNvml], dict[str, str]]] = {
+    "1 H200": (lambda: machines.hopper(1), {"gpus": "1 × H200, 144 GB", "p2p": "", "throttling": COUNTED}),
+    "2 H200, virtual": (
+        lambda: machines.virtual(2),
+        {
+            "p2p": "NVLink between all 2 GPUs",
+            "nvlink counters": "present but read 0",
+            "throttling": "not counted by this driver on gpu 0, 1",
+        },
+    ),
+    "8 H200": (
+        lambda: machines.hopper(8),
+        {
+            "p2p": "NVLink between all 8 GPUs",
+            "nvlink": "18 of 18 links up, 25 GB/s each, 450 GB/s one way together",
+            "ranks' gpus": "rank 0 on gpu 0 (00000000:18:00.0), rank 1 on gpu 1 (00000000:28:00.0)",
+        },
+    ),
+    "4 A100, mesh": (
+        machines.mesh,
+        {
+            "nvlink": "12 of 12 links up, 25 GB/s each, 300 GB/s one way together",
+            "nvlink counters": "present but read 0",
+        },
+    ),
+    "two sockets": (machines.two_sockets, {"p2p": "PCIe between all 8 GPUs", "nvlink": "none", "nvlink counters": ""}),
+    "desktop": (machines.desktop, {"p2p": "none between all 2 GPUs", "nvlink": "none"}),
+    "MIG": (machines.split, {"gpu 0": "split into instances (MIG)", "gpu 1": "split into instances (MIG)"}),
+    "no permission": (
+        machines.guarded,
+        {"nvlink counters": "not offered by this driver", "throttling": "not counted by this driver on gpu 0, 1"},
+    ),
+    "no driver": (machines.driverless, {"gpus": "2, but the GPUs cannot be looked at: NVML says Driver Not Loaded"}),
+}
+"""By name: the machine, and what is found of some things; empty = nothing is said."""
+
+
+@pytest.mark.parametrize("name", MACHINES)
+def test_machines(examine: Doctor, name: str) -> None:
+    """What the doctor says of whole machines."""
+    make, expected = MACHINES[name]
+    nvml = make()
+    peers = [] if nvml.p2p[0] else [[True] * len(nvml.gpus)] * len(nvml.gpus)
+    copies = [""] * len(nvml.gpus) if len(nvml.gpus) > 1 else []
+    probe = dataclasses.replace(PROBE, gpus=len(nvml.gpus), peers=peers, copies=copies)
+    found = examine(nvml, probe, traffic=0)
+
+    assert {what: found[what].value if what in found else "" for what in expected} == expected
+    assert all(finding.meaning for finding in found.values())
+
+
+def test_chosen_gpus_are_named(examine: Doctor) -> None:
+    """With CUDA_VISIBLE_DEVICES the doctor says which GPU each rank takes, and by whose word."""
+    nvml = machines.hopper(8)
+    found = examine(nvml, chosen="6,GPU-3")["ranks' gpus"]
+
+    assert found.value == "rank 0 on gpu 6 (00000000:78:00.0), rank 1 on gpu GPU-3 (00000000:48:00.0)"
+    assert found.meaning.startswith("as CUDA_VISIBLE_DEVICES=6,GPU-3 says")
 
 
 def test_software_that_does_not_fit(examine: Doctor) -> None:

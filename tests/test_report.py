@@ -39,6 +39,23 @@ def test_a_verdict_holds_no_escape_sequences_and_keeps_its_rows() -> None:
     assert lines[0] == "1_allreduce  crash: rank 0: ValueError: before·after second line"
 
 
+def test_a_verdict_tells_the_share_of_both_rates() -> None:
+    """The share of the links on paper and of the measured rate stand side by side; older records have the latter."""
+    rate = Bandwidth(
+        needed_bytes=1e6, reference_bytes=1e6, gbps=212, reference_gbps=133, busbw=None, peak_gbps=299, share=0.709,
+        label="NCCL all_reduce, 2 ranks", nominal_gbps=450, nominal_share=0.471,
+    )  # fmt: skip
+    verdict = to_dict(Verdict(status="ok", problem="1_allreduce", reason="", ranks=(), bandwidth=rate))
+    measured = "70.9% of 299 measured (NCCL all_reduce, 2 ranks)"
+
+    (line,) = [line for line in verdict_lines(verdict) if line.startswith("bandwidth")]
+    assert line.split(maxsplit=1)[1] == f"212 of 450 GB/s, 47.1% of nominal, {measured}; reference 133 GB/s"
+    for name in ("nominal_gbps", "nominal_share", "nominal_label", "ranks"):
+        del verdict["bandwidth"][name]
+    (line,) = [line for line in verdict_lines(verdict) if line.startswith("bandwidth")]
+    assert "212 of 299 GB/s, 70.9% of measured (NCCL all_reduce, 2 ranks)" in line
+
+
 def test_a_verdict_tells_the_distance_to_the_floor() -> None:
     """The floor stands with its terms and how many times it both sides take; verdicts from before it have none."""
     floor = Floor(ms=0.02, binding="link", terms_ms={"link": 0.02}, topology="2 × H200")

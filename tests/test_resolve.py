@@ -7,10 +7,13 @@ from pathlib import Path
 
 import pytest
 
+from problems.loader import find_problem
 from problems.starter import starter_text
+from tests.nvml import FakeGpu, FakeNvml, put_in_place
 from workbench.config import RanksSettings, RunSettings, Settings, TopologySettings
 from workbench.errors import PkwbError, UsageError
-from workbench.resolve import ensure_working_file, resolve_target
+from workbench.resolve import ensure_working_file, resolve_binding, resolve_target
+from workbench.rooflines import find_roofline
 
 
 def settings(world: int = 2, size: str = "smoke", dtype: str = "bfloat16", device: str = "auto") -> Settings:
@@ -47,6 +50,45 @@ def test_impossible_targets(tmp_path: Path, wrong: Settings, said: str) -> None:
     """What cannot be run is refused with what can."""
     with pytest.raises(UsageError, match=said):
         resolve_target("1", wrong, root=tmp_path)
+
+
+def test_ranks_that_share_a_gpu(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With fewer GPUs than ranks, ranks share them when the user wants that; otherwise the way to it is named."""
+    put_in_place(monkeypatch, FakeNvml([FakeGpu()]))
+    monkeypatch.setattr("workbench.devices.visible_gpus", lambda: 1)
+    monkeypatch.setattr("workbench.devices.torch_cuda", lambda python: "13.0")
+    wanted = {world: replace(settings(world), ranks=RanksSettings(world=world, share_gpus=True)) for world in (1, 2)}
+    shared, alone = (resolve_target("1", wanted[world], root=tmp_path) for world in (2, 1))
+
+    assert (shared.device, shared.place, shared.not_timed) == ("cuda", "2 ranks on 1 × H200", "2 ranks share a GPU")
+    assert (alone.device, alone.place, alone.shared, alone.not_timed) == ("cuda", "1 cuda rank", None, "")
+    assert resolve_target("1", settings(), root=tmp_path).device == "cpu"
+    with pytest.raises(UsageError, match="--share-gpus"):
+        resolve_target("1", settings(device="cuda"), root=tmp_path)
+
+
+def test_shared_gpus_without_a_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the driver's library cannot be asked, shared GPUs are counted; CPU ranks share none."""
+    put_in_place(monkeypatch, FakeNvml([FakeGpu()] * 2, refused=["nvmlInit"]))
+    monkeypatch.setattr("workbench.devices.visible_gpus", lambda: 2)
+    monkeypatch.setattr("workbench.devices.torch_cuda", lambda python: "13.0")
+    wanted = RanksSettings(world=4, share_gpus=True)
+
+    assert resolve_target("1", replace(settings(), ranks=wanted), root=tmp_path).place == "4 ranks on 2 GPUs"
+    on_cpu = replace(settings(), ranks=replace(wanted, device="cpu"))
+    assert resolve_target("1", on_cpu, root=tmp_path).place == "4 cpu ranks"
+
+
+def test_floor_of_shared_gpus(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A problem has no floor on GPUs that ranks share; on another system it has one."""
+    monkeypatch.setattr("workbench.devices.visible_gpus", lambda: 1)
+    monkeypatch.setattr("workbench.devices.torch_cuda", lambda python: "13.0")
+    put_in_place(monkeypatch, FakeNvml([FakeGpu()]))
+    here = replace(settings(), ranks=RanksSettings(share_gpus=True))
+    binding = resolve_binding(find_problem("1"), here, any_dtype=True)
+
+    assert find_roofline(binding, here) == "Not known: 2 ranks share a GPU; choose a system with --topology."
+    assert not isinstance(find_roofline(binding, replace(here, topology=TopologySettings(name="hgx-h200"))), str)
 
 
 def test_default_dtype_gives_way(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import sys
 from pathlib import Path
@@ -12,6 +13,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from tests.program import ROOT
+from workbench.commands.arguments import add_flags, flag_values
 from workbench.config import Settings
 from workbench.errors import SettingsError
 from workbench.settings import Option, load_settings, options
@@ -197,6 +199,17 @@ def test_any_text_loads_or_is_explained(project: Path, text: str) -> None:
 def test_lines_are_found(text: str, key: tuple[str, ...], line: int) -> None:
     """A key's line is found in every way of writing it; 0 where it is not there."""
     assert line_of(text, key) == line
+
+
+def test_switches_take_no_value(project: Path) -> None:
+    """The flag of a setting that is on or off stands alone; without it the settings files are in force."""
+    parser = argparse.ArgumentParser()
+    add_flags(parser, "ranks.share_gpus")
+    project.write_text("[ranks]\nshare_gpus = true\n")
+
+    assert flag_values(parser.parse_args(["--share-gpus"])) == {"ranks.share_gpus": True}
+    assert flag_values(parser.parse_args([])) == {}
+    assert load(project).ranks.share_gpus
 
 
 def test_page_is_up_to_date() -> None:

@@ -80,7 +80,7 @@ dtype, ranks or backend were others than now, they are named. `*` marks the fast
         target, binding = self._target, self._target.binding
         now = (binding.size, binding.dtype, f"{target.world} {target.device} ranks", target.backend)
         then = (one.size, one.dtype, f"{one.world} {one.device} ranks", one.backend)
-        return " ".join(old for old, new in zip(then, now, strict=True) if old != new)
+        return " ".join([*(old for old, new in zip(then, now, strict=True) if old != new), *filter(None, [one.manner])])
 
     def _line(self, one: Attempt, name: str, best: bool, wide: bool) -> Content:
         speed = fmt.speedup(one.speedup.median) if one.speedup else "-"

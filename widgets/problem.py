@@ -66,7 +66,7 @@ def _title(target: Target, width: int) -> Iterator[Content]:
     yield from wrapped(heading(f"{problem.number}  {plain(problem.title)}"), width, indent=4)
     kinds = ", ".join(problem.parallelism)
     yield from wrapped(Content.styled(f"{problem.group}{' · ' if kinds else ''}{kinds}", "dim"), width)
-    chosen = f"{target.backend} · {target.world} {target.device} ranks · size {binding.size} · {binding.dtype}"
+    chosen = f"{target.backend} · {target.place} · size {binding.size} · {binding.dtype}"
     yield from wrapped(Content.styled(chosen, "dim"), width)
     yield Content()
     yield from _paragraphs(problem.statement, width)

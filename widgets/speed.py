@@ -10,11 +10,13 @@ from textual.content import Content
 from widgets import format as fmt
 from widgets.attempt import AttemptView
 from widgets.floors import distances, floor_text
-from widgets.layout import LABEL, field
+from widgets.layout import LABEL, field, wrapped
 from widgets.plain import plain
+from widgets.rates import bandwidth_fields
 from widgets.reading import KEYS_HELP, ReadingPane
 from widgets.state import RunView, Speed
-from workbench.events import Bandwidth, Ratio
+from widgets.timed import timed_text
+from workbench.events import Ratio
 from workbench.target import Target
 
 _BAR = 24
@@ -34,15 +36,20 @@ class SpeedPane(ReadingPane):
 measured difference. **best** is the fastest good attempt under these conditions, of this sitting or, with its `id` in
 the session store, of an earlier one; **before** is the good attempt before. Times are medians with their 10th and 90th
 percentile; each sample is the slowest rank's. **skew** is how far the fastest rank is ahead of the slowest.
+**timed** says whether calls began with caches full of other data (cold), how long the host took to launch a call, which
+the times leave out, and the clock of the GPUs. **! launch-bound**: launching takes longer than the work itself.
+**! blocks-on-device**: the call waits for its GPU, or launches for over 1 ms, so that launches count.
 
-**bandwidth** is the bytes that the result needs over the time, against the one-way **peak** of a rank's link.
+**bandwidth** is the bytes that the result needs over the time, of the rank that needs most; **nominal** is the one-way
+rate of its links on paper, **measured** the best rate that pkwb saw between these ranks: shares of both are shown.
 **floor** is the least time that the topology allows, with the term that decides it; `--topology NAME` asks what it
 would be on another system. A time that the links cannot carry is told as `suspect`.
 Dimmed figures belong to the last good attempt and stay until this one has been timed.
 {KEYS_HELP}"""
 
-    def __init__(self, _target: Target) -> None:
+    def __init__(self, target: Target) -> None:
         super().__init__()
+        self._not_timed = f"not timed: {target.not_timed}" if target.not_timed else ""
         self._view = RunView()
 
     def show_view(self, view: RunView) -> None:
@@ -56,8 +63,9 @@ Dimmed figures belong to the last good attempt and stay until this one has been 
         view = self._view
         shown, stale = view.measured
         if shown is None:
-            return [Content.styled("no speedup yet" if not view.busy else "not timed yet", "dim")]
-        top = _lines(_speedup(shown, stale), width, stale)
+            nothing = "not timed yet" if view.busy else "no speedup yet"
+            return [*wrapped(Content.styled(self._not_timed or nothing, "dim"), width)]
+        top = _lines(_speedup(shown, stale, self._not_timed), width, stale)
         rest = _lines(_figures(shown, min(_BAR, max(4, width - LABEL))), width, stale)
         return [*top, *_lines(_earlier(view, shown, width), width), *rest]
 
@@ -71,11 +79,11 @@ def _lines(fields: Iterable[Field], width: int, stale: bool = False) -> list[Con
     return [Content.styled(line.plain, "dim") for line in lines] if stale else lines
 
 
-def _speedup(shown: AttemptView, stale: bool) -> Iterator[Field]:
-    """The ratio with its interval, and how many samples it rests on while they are taken."""
+def _speedup(shown: AttemptView, stale: bool, not_timed: str) -> Iterator[Field]:
+    """The ratio with its interval, and how many samples it rests on while they are taken; else why there is none."""
     ratio = shown.speedup
     if ratio is None:
-        yield "speedup", "not timed"
+        yield "speedup", not_timed or "not timed"
         return
     style = "" if not ratio.differs else "bold $text-success" if ratio.median > 1 else "bold $text-error"
     yield "speedup", Content.styled(fmt.interval(ratio), style)
@@ -94,10 +102,22 @@ def _figures(shown: AttemptView, bar: int) -> Iterator[Field]:
         yield "candidate", fmt.spread(shown.candidate_ms)
     if shown.reference_ms:
         yield "reference", fmt.spread(shown.reference_ms)
+    if timed := _timed(shown):
+        yield "timed", timed
     if shown.bandwidth:
-        yield from _bandwidth(shown.bandwidth, bar)
+        yield from bandwidth_fields(shown.bandwidth, bar)
         yield from _floor(shown)
     yield from _quality(shown)
+
+
+def _timed(shown: AttemptView) -> str:
+    """Cache, graph, launch time and clock; final, or live."""
+    figures = shown.verdict or shown.timing
+    if figures is None:
+        return ""
+    launch = dataclasses.asdict(figures.launch_ms) if figures.launch_ms else None
+    plain_figures = {name: getattr(figures, name) for name in ("protocol", "cache", "graph", "clock_mhz")}
+    return timed_text({**plain_figures, "launch_ms": launch})
 
 
 def _floor(shown: AttemptView) -> Iterator[Field]:
@@ -124,29 +144,6 @@ def _quality(shown: AttemptView) -> Iterator[Field]:
     peak = f"memory {fmt.memory(final.peak_rss_bytes)}" if final and final.peak_rss_bytes else ""
     if once or peak:
         yield "first call", "  ".join(filter(None, (once or "-", peak)))
-
-
-def _bandwidth(rate: Bandwidth, cells: int) -> Iterator[Field]:
-    """Needed bytes over time against the peak; the label says what the peak is of."""
-    if not rate.needed_bytes:
-        yield "bandwidth", f"no byte needs to move; reference {fmt.moved(rate.reference_bytes)}"
-        return
-    reached, share = fmt.bandwidth(rate.gbps), f"  {fmt.percent(rate.share)}" if rate.share is not None else ""
-    reached = _beside(reached, " of ", fmt.bandwidth(rate.peak_gbps)) if rate.peak_gbps else reached
-    yield "bandwidth", f"{reached}{share}"
-    if rate.share is not None:
-        yield "", Content.styled(fmt.bar(rate.share, cells), "$text-primary")
-    reference = f"reference {fmt.bandwidth(rate.reference_gbps)}"
-    yield "", reference if rate.busbw is None else _beside(reference, ", ", f"busbw {fmt.bandwidth(rate.busbw)}")
-    if rate.label:
-        yield "peak" if rate.peak_gbps else "", Content.styled(plain(rate.label), "dim")
-    yield "needed", f"{fmt.moved(rate.needed_bytes)}, reference {fmt.moved(rate.reference_bytes)}"
-
-
-def _beside(first: str, between: str, second: str) -> str:
-    """Two figures with their unit; where it is the same, it is said once."""
-    unit = f" {second.rpartition(' ')[2]}"
-    return f"{first.removesuffix(unit)}{between}{second}"
 
 
 def _earlier(view: RunView, shown: AttemptView, width: int) -> Iterator[Field]:

@@ -55,6 +55,5 @@ class TopLine(Static):
     def _parts(self) -> list[str]:
         target = self._target
         problem, binding = target.problem, target.binding
-        ranks = f"{target.world} {target.device} rank{'s' if target.world != 1 else ''}"
-        parts = [f"pkwb  {problem.stem}", ranks, f"{binding.size} {binding.dtype}", target.backend]
+        parts = [f"pkwb  {problem.stem}", target.place, f"{binding.size} {binding.dtype}", target.backend]
         return [*parts, *([" ".join(problem.parallelism)] if problem.parallelism else [])]

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 
 from textual.content import Content
 
 from widgets import format as fmt
+from widgets.edges import Edges, edges, pair_lines
 from widgets.layout import wrapped
 from widgets.plain import plain
 from widgets.reading import KEYS_HELP, ReadingPane
@@ -16,8 +17,10 @@ from workbench.events import GpuLoad, Telemetry
 from workbench.target import Target
 from workbench.topology.model import Topology
 
-Drawing = Callable[[int], list[str]]
-"""The lines of a topology at a width in cells."""
+Live = Mapping[int, Sequence[str]]
+"""Short lines about a rank's links, by rank."""
+Drawing = Callable[[int, Live], list[str]]
+"""The lines of a topology at a width in cells, with what goes on at its links."""
 
 
 class TopologyPane(ReadingPane):
@@ -28,8 +31,10 @@ class TopologyPane(ReadingPane):
 
 Where each rank runs and what links it to the others; rates are one-way, GB/s with GB = 1e9 bytes. With
 `--topology NAME` it is that system, with the ranks placed on it as if they ran there.
-The first lines are the load of the machine and of the ranks' GPUs, looked at only while nothing is timed. What
-crosses a GPU's NVLinks is shown where the driver counts it.
+The first lines are the load of the machine and of the ranks' GPUs, looked at only while nothing is timed.
+At each rank stand **eff**, the effective bandwidth of the newest timed attempt, and **out** and **in**, what the driver
+counted on its NVLinks; where links lead from GPU to GPU a table has each pair. The last lines are what transfer
+mechanisms reach of a link's rate, and where that is from.
 {KEYS_HELP}"""
 
     def __init__(self, target: Target, detect: Callable[[int, str], Drawing] | None = None) -> None:
@@ -38,8 +43,8 @@ crosses a GPU's NVLinks is shown where the driver counts it.
         self._detect = detect or _drawing
         self._drawing: Drawing | None = None
         self._failure = ""
-        self._telemetry: Telemetry | None = None
-        self._live: tuple[str, ...] = ()
+        self._loads: tuple[str, ...] = ()
+        self._edges = Edges(by_rank={}, pairs={}, legend=())
         self._peak: float | None = None
 
     def on_mount(self) -> None:
@@ -53,29 +58,33 @@ crosses a GPU's NVLinks is shown where the driver counts it.
         if rate is not None and rate.peak_gbps is not None and rate.peak_gbps != self._peak:
             self._peak = rate.peak_gbps
             self._look_again()
-        if view.telemetry is not self._telemetry:
-            self._telemetry = view.telemetry
-            live = _loads(view.telemetry) if view.telemetry else ()
-            if live != self._live:
-                self._live = live
-                self.relayout()
+        loads = _loads(view.telemetry) if view.telemetry else ()
+        live = self._edges if self._target.what_if else edges(view)
+        if (loads, live) != (self._loads, self._edges):
+            self._loads, self._edges = loads, live
+            self.relayout()
 
     def build(self, width: int) -> list[Content]:
-        """The load, then the drawing."""
-        texts = self._live or ("load of the machine: not measured yet",)
-        live = [line for text in texts for line in wrapped(Content.styled(text, "dim"), width, 2)]
+        """The load, then the drawing with what moves over its links."""
+        texts = self._loads or ("load of the machine: not measured yet",)
+        loads = [line for text in texts for line in wrapped(Content.styled(text, "dim"), width, 2)]
         if self._failure:
-            return [*live, Content(), *wrapped(self._failure, width)]
+            return [*loads, Content(), *wrapped(self._failure, width)]
         if self._drawing is None:
-            return [*live, Content(), Content.styled("looking at the machine ...", "dim")]
-        lines = (Content(plain(line)) for line in self._drawing(width))
-        return [*live, Content(), *self._title(width), *lines]
+            return [*loads, Content(), Content.styled("looking at the machine ...", "dim")]
+        lines = (Content(plain(line)) for line in self._drawing(width, self._edges.by_rank))
+        return [*loads, Content(), *self._title(width), *lines, *self._legend(width)]
+
+    def _legend(self, width: int) -> list[Content]:
+        """Traffic of pairs, and what the figures at the ranks are."""
+        told = [line for text in self._edges.legend for line in wrapped(Content.styled(text, "dim"), width)]
+        return [*map(Content, pair_lines(self._edges.pairs, width)), *told]
 
     def _title(self, width: int) -> list[Content]:
-        """The name of a system that is not this machine."""
-        what_if = self._target.what_if
+        """The name of a system that is not this machine, and whether ranks share what is drawn."""
+        what_if, shared = self._target.what_if, self._target.not_timed
         if what_if is None:
-            return []
+            return [*wrapped(f"{shared}: what links GPUs is not used", width), Content()] if shared else []
         return [*wrapped(f"what if: {what_if.name} ({what_if.source})", width), Content()]
 
     def _look_again(self) -> None:
@@ -87,7 +96,9 @@ crosses a GPU's NVLinks is shown where the driver counts it.
             if what_if is not None:
                 self._drawing = _drawn(what_if)
             else:
-                self._drawing = await asyncio.to_thread(self._detect, self._target.world, self._target.device)
+                shared = self._target.shared
+                devices = shared.count if shared else self._target.world
+                self._drawing = await asyncio.to_thread(self._detect, devices, self._target.device)
         except Exception as error:
             self._failure = f"the topology could not be found out: {plain(str(error)) or type(error).__name__}"
         self.relayout()
@@ -102,7 +113,7 @@ def _drawing(world: int, device: str) -> Drawing:
 def _drawn(topology: Topology) -> Drawing:
     from workbench.topology.draw import draw
 
-    return lambda width: draw(topology, max(30, width))
+    return lambda width, live: draw(topology, max(30, width), live=live)
 
 
 def _loads(now: Telemetry) -> tuple[str, ...]:
@@ -117,6 +128,6 @@ def _gpu(now: GpuLoad) -> str:
         f"memory {fmt.memory(now.memory_used_bytes)} of {fmt.memory(now.memory_total_bytes)}",
         "" if now.clock_mhz is None else f"{now.clock_mhz:.0f} MHz",
         "" if now.power_watts is None else f"{now.power_watts:.0f} W",
-        "" if now.sent_gbps is None else f"NVLink out {now.sent_gbps:.1f} in {now.received_gbps:.1f} GB/s",
+        f"clock held down by {now.held_by}" if now.held_by else "",
     )
     return "  ".join((f"rank {now.rank}:", *filter(None, figures)))

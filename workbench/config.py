@@ -46,6 +46,9 @@ class RanksSettings:
         env="PKWB_RANKS_PYTHON",
         path="program",
     )
+    share_gpus: bool = setting(
+        False, "with fewer GPUs than ranks, let ranks share them: results are judged, nothing is timed", "--share-gpus"
+    )
     threads: int = setting(0, "torch threads a CPU rank; 0 = cores divided by ranks, at least 1", least=0)
 
 
@@ -58,16 +61,40 @@ class RunSettings:
     dtype: str = setting("bfloat16", "dtype of the inputs", "--dtype")
     trials: int = setting(5, "trials with fresh inputs before ok", "--trials", least=1)
     samples: int = setting(100, "timed calls a side; 0 = no timing", least=0)
+    protocol: Literal["pkwb", "pkb"] = setting(
+        "pkwb",
+        "how calls are timed: pkwb, or pkb as ParallelKernelBench does it, for figures like the published ones",
+        "--protocol",
+        ("pkwb", "pkb"),
+    )
+    graph: bool = setting(False, "time replays of each side's call as a CUDA graph, where it can be one", "--graph")
+    cache: Literal["auto", "cold", "warm"] = setting(
+        "auto",
+        "caches when a timed call begins: cold = full of other data, warm = as the last call left them; "
+        "auto = cold on GPUs",
+        "--cache",
+        ("auto", "cold", "warm"),
+    )
 
 
 @dataclass(frozen=True)
 class LimitSettings:
     """Seconds after which a phase counts as a hang."""
 
+    build: float = setting(300.0, "seconds for building one extension", least=0.1)
     start: float = setting(60.0, "seconds until ranks are ready", least=0.1)
     run: float = setting(120.0, "seconds for loading the file and for one trial", least=0.1)
     time: float = setting(180.0, "seconds for all of the timing", least=0.1)
     stall: float = setting(5.0, "seconds without an answer after which the ranks' stacks are shown", least=0.1)
+
+
+@dataclass(frozen=True)
+class BuildSettings:
+    """How extensions of candidates are built."""
+
+    full: bool = setting(False, "build with torch's own headers only, never with the slim ones", "--full-build")
+    arch: str = setting("", "compute capability to compile for, for example 90; empty = this machine's GPUs, else 90")
+    cache: float = setting(5.0, "GB of built libraries that are kept", least=0)
 
 
 @dataclass(frozen=True)
@@ -131,6 +158,7 @@ class Settings:
     ranks: RanksSettings = field(default_factory=RanksSettings)
     run: RunSettings = field(default_factory=RunSettings)
     limits: LimitSettings = field(default_factory=LimitSettings)
+    build: BuildSettings = field(default_factory=BuildSettings)
     watch: WatchSettings = field(default_factory=WatchSettings)
     problems: ProblemSettings = field(default_factory=ProblemSettings)
     topology: TopologySettings = field(default_factory=TopologySettings)

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import re
 import subprocess
 from importlib.util import find_spec
 from pathlib import Path
 
+from workbench.config import RanksSettings
 from workbench.errors import UsageError
 from workbench.target import DEVICES
 
 _FIND = "import importlib.util as u; s = u.find_spec('torch'); print(s.origin if s else '')"
 _ASK_SECONDS = 10.0
+_SHARE = "give `pkwb open` or `pkwb eval` --share-gpus (results are judged, nothing is timed)"
+BY_BUS = {"CUDA_DEVICE_ORDER": "PCI_BUS_ID"}
+"""Environment under which CUDA numbers GPUs as NVML and the tools around it do."""
 NO_MULTICAST = {"NCCL_NVLS_ENABLE": "0", "TORCH_SYMM_MEM_DISABLE_MULTICAST": "1", "NVSHMEM_DISABLE_NVLS": "1"}
 """Environment under which NCCL, PyTorch and NVSHMEM leave NVLink multicast alone."""
 
@@ -33,18 +38,33 @@ def choose_device(wanted: str, world: int, python: str = "") -> str:
     return "cpu" if obstacle else "cuda"
 
 
+def place_ranks(ranks: RanksSettings, world: int) -> tuple[str, int]:
+    """The device of ``world`` ranks, as :func:`choose_device`, and how many GPUs they share.
+
+    They share GPUs where the settings let them and there are fewer than ranks; 0: each rank has one of its own.
+    """
+    gpus = visible_gpus()
+    shared = gpus if ranks.share_gpus and gpus < world else 0
+    device = choose_device(ranks.device, shared or world, ranks.python)
+    return device, shared if device == "cuda" else 0
+
+
 def installed_gpus(dev: Path = Path("/dev")) -> int:
     """The machine's NVIDIA GPUs."""
     return sum(1 for path in dev.glob("nvidia[0-9]*") if path.name[6:].isdigit())
 
 
 def visible_gpus(dev: Path = Path("/dev")) -> int:
-    """NVIDIA GPUs that ranks may use: the machine's, narrowed by CUDA_VISIBLE_DEVICES."""
+    """NVIDIA GPUs that ranks may use: the machine's, narrowed by CUDA_VISIBLE_DEVICES.
+
+    As CUDA does, names are read up to the first that is none; of instances (MIG) a process gets one.
+    """
     there = installed_gpus(dev)
     chosen = os.environ.get("CUDA_VISIBLE_DEVICES")
     if chosen is None:
         return there
-    return min(there, len([name for name in chosen.split(",") if name.strip() not in ("", "-1")]))
+    names = list(itertools.takewhile(lambda name: name not in ("", "-1"), map(str.strip, chosen.split(","))))
+    return min(there, 1 if any(name.startswith("MIG-") for name in names) else len(names))
 
 
 def torch_cuda(python: str = "") -> str:
@@ -62,7 +82,7 @@ def _cuda_obstacle(world: int, python: str) -> str:
     """What keeps ``world`` ranks off the GPUs, as advice; empty when nothing does."""
     gpus = visible_gpus()
     if gpus < world:
-        most = f"use --ranks {gpus} or fewer" if gpus else "run on a machine with NVIDIA GPUs"
+        most = f"use --ranks {gpus} or fewer, {_SHARE}" if gpus else "run on a machine with NVIDIA GPUs"
         return f"{world} ranks need {world} GPUs and {gpus} can be seen: {most}"
     if not torch_cuda(python):
         return "the ranks' torch is a CPU build: set ranks.python to an interpreter with a CUDA build of torch"

@@ -65,7 +65,7 @@ def _ranks(settings: Settings, cwd: Path) -> Iterator[Finding]:
         yield note("gpus", f"{count}, but {error}", "GPU ranks may still run; topology and link rates are not known")
     probe = yield from _torch(settings)
     if machine is not None:
-        look = complete_look(machine, probe, settings.ranks.world)
+        look = complete_look(machine, probe, settings.ranks.world, settings.ranks.share_gpus)
         yield from gpu_findings(look)
         yield from link_findings(look)
     elif not count:

@@ -9,6 +9,7 @@ PkwbError
 |   '-- SourceError         the working file cannot be read
 '-- InfraError              exit code 3: pkwb's own machinery failed, never the kernel's fault
     |-- RanksError          ranks could not be started or stopped answering
+    |-- BuilderError        the process that builds extensions could not be started or was ended
     |-- ChannelError        a message from a rank process is late, cut off or malformed
     '-- StoreError          the session store is damaged or cannot be written
 """
@@ -57,6 +58,10 @@ class InfraError(PkwbError):
 
 class RanksError(InfraError):
     """Ranks could not be started or stopped answering."""
+
+
+class BuilderError(InfraError):
+    """The process that builds extensions could not be started, or was ended."""
 
 
 class ChannelError(InfraError):

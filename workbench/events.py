@@ -84,6 +84,41 @@ class PhaseChanged(Event):
 
 
 @dataclass(frozen=True, kw_only=True)
+class BuildSummary:
+    """How one extension of a candidate came about. ``path`` is what this attempt waited for, ``made_by`` the build that
+    its library comes from: with the slim headers, or the full one.
+    """
+
+    name: str
+    path: Literal["slim", "full", "cached", "none"]
+    made_by: Literal["slim", "full", ""]
+    seconds: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class BuildStarted(Event):
+    """An extension is being built, or looked for among those built earlier."""
+
+    name: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class BuildFinished(Event):
+    """An extension was built, or could not be: then ``reason`` says why. See :class:`BuildSummary` for the rest.
+
+    ``slim_note`` says why the quick build was not taken, where it was not.
+    """
+
+    name: str
+    ok: bool
+    path: Literal["slim", "full", "cached", "none"]
+    made_by: Literal["slim", "full", ""]
+    seconds: float
+    reason: str = ""
+    slim_note: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
 class Diagnostic(Event):
     """An error or warning with its place in the user's file (line and column count from 1; 0 = unknown)."""
 
@@ -149,9 +184,29 @@ class Ratio:
         return not self.low <= 1.0 <= self.high
 
 
+Cache = Literal["cold", "warm"]
+"""Whether every timed call found the device's caches full of other data, or as the call before left them."""
+
+
+Protocol = Literal["pkwb", "pkb"]
+"""How calls were timed: pkwb's way, or ParallelKernelBench's."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class LaunchTime:
+    """Median milliseconds of the host until a call returned, while its work waited in the device's queue."""
+
+    candidate: float
+    reference: float
+
+
 @dataclass(frozen=True, kw_only=True)
 class TimingProgress(Event):
-    """Live timing; replaces the one before. ``skew`` is the median over samples of (slowest - fastest rank)/slowest."""
+    """Live timing; replaces the one before. ``skew`` is the median over samples of (slowest - fastest rank)/slowest.
+
+    ``graph``: calls were replayed from a CUDA graph. ``launch_ms`` and ``clock_mhz``, the median clock of the GPUs'
+    multiprocessors over all samples, are None on CPU ranks and where they could not be measured.
+    """
 
     samples: int
     total: int
@@ -160,6 +215,11 @@ class TimingProgress(Event):
     speedup: Ratio
     rank_ms: tuple[float, ...]
     skew: float
+    protocol: Protocol = "pkwb"
+    cache: Cache = "warm"
+    graph: bool = False
+    launch_ms: LaunchTime | None = None
+    clock_mhz: float | None = None
     flags: tuple[str, ...] = ()
 
 
@@ -185,8 +245,25 @@ class Floor:
 
 
 @dataclass(frozen=True, kw_only=True)
+class RankBandwidth:
+    """Effective bandwidth of one rank: the bytes it needs over the attempt's median time; shares as in Bandwidth."""
+
+    rank: int
+    needed_bytes: float
+    gbps: float
+    share: float | None
+    nominal_gbps: float | None
+    nominal_share: float | None
+
+
+@dataclass(frozen=True, kw_only=True)
 class Bandwidth(Event):
-    """Effective bandwidth: needed bytes over the median time, against the one-way peak of a rank's link."""
+    """Effective bandwidth of the rank that needs most: needed bytes over the median time, and what it is held against.
+
+    ``peak_gbps`` is the best rate *measured* between these ranks, ``share`` the part of it that was reached, ``label``
+    how it was measured. ``nominal_gbps`` is the one-way rate of that rank's links on paper, ``nominal_share`` the part
+    of that, ``nominal_label`` the links; None where no rate on paper is known, as between processes on processors.
+    """
 
     needed_bytes: float
     reference_bytes: float
@@ -197,6 +274,10 @@ class Bandwidth(Event):
     share: float | None
     label: str
     floor: Floor | None = None
+    nominal_gbps: float | None = None
+    nominal_share: float | None = None
+    nominal_label: str = ""
+    ranks: tuple[RankBandwidth, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -253,12 +334,35 @@ class Verdict(Event):
     load_ms: float | None = None
     peak_rss_bytes: int | None = None
     bandwidth: Bandwidth | None = None
+    not_timed: str = ""
+    """Why there are no times, whatever was asked for: ``2 ranks share a GPU``."""
     skew: float | None = None
+    protocol: Protocol = "pkwb"
+    cache: Cache | None = None
+    graph: bool = False
+    launch_ms: LaunchTime | None = None
+    clock_mhz: float | None = None
     flags: tuple[str, ...] = ()
     phases_ms: dict[str, float] = field(default_factory=dict)
+    builds: tuple[BuildSummary, ...] = ()
     candidate_samples_ms: tuple[tuple[float, ...], ...] = ()
     reference_samples_ms: tuple[tuple[float, ...], ...] = ()
     environment: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PeerTraffic:
+    """What crossed the NVLinks between two ranks' GPUs since the look before, in GB/s, seen from one of them."""
+
+    rank: int
+    """The other rank."""
+    sent_gbps: float
+    received_gbps: float
+
+
+LinkCounters = Literal["no links", "absent", "zero", "still", "moving"]
+"""What a driver's NVLink counters are worth: absent = it has none, zero = they read 0, as in many virtual machines,
+still = they hold something and were not seen to move yet."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -276,6 +380,11 @@ class GpuLoad:
     sent_gbps: float | None = None
     """Over its NVLinks since the look before; None unless the driver's counters were seen to move."""
     received_gbps: float | None = None
+    counters: LinkCounters = "absent"
+    peers: tuple[PeerTraffic, ...] = ()
+    """Part of the above by the rank at the other end, where links lead to GPUs and not to a switch."""
+    held_by: str | None = None
+    """What holds its clocks down, for example ``power, thermal``; empty for nothing, None = not told by the driver."""
 
 
 @dataclass(frozen=True, kw_only=True)

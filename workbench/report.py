@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from workbench.events import Diagnostic, Event, Log, Notice, PhaseChanged, RanksReady, RankStack
+from workbench.judge.manner import manner
 from workbench.tables import table
 
 _HEAD = ("rank", "status", "max abs err", "max rel err", "first bad", "ms", "")
@@ -56,6 +57,26 @@ def speedup_text(speedup: dict[str, float] | None) -> str:
     return f"{speedup['median']:.2f}x [{speedup['low']:.2f}, {speedup['high']:.2f}]{same}"
 
 
+def speedup_line(verdict: dict[str, Any]) -> str:
+    """The same of a verdict, with the way of timing where it is not the usual one."""
+    text, how = speedup_text(verdict["speedup"]), manner_of(verdict)
+    return f"{text} ({how})" if text and how else text
+
+
+def manner_of(verdict: dict[str, Any]) -> str:
+    """How calls were timed where that is out of the ordinary; records of earlier versions do not say."""
+    cache, device = verdict.get("cache"), verdict.get("environment", {}).get("device", "")
+    if not cache:
+        return ""
+    return manner(verdict.get("protocol", "pkwb"), verdict.get("graph", False), cache == "cold", device)
+
+
+def not_timed_text(verdict: dict[str, Any]) -> str:
+    """Why a candidate that is right has no times; empty where it has some, or where none were asked for."""
+    why = verdict.get("not_timed", "") if verdict["status"] == "ok" else ""
+    return f"not timed: {why}" if why else ""
+
+
 def _time(verdict: dict[str, Any]) -> str:
     sides = [f"{side} {_spread(verdict[f'{side}_ms'])}" for side in ("candidate", "reference") if verdict[f"{side}_ms"]]
     return ", ".join(sides)
@@ -65,15 +86,30 @@ def _spread(spread: dict[str, float]) -> str:
     return f"{spread['median']:.3f} ms (p10 {spread['p10']:.3f}, p90 {spread['p90']:.3f})"
 
 
+def _timed(verdict: dict[str, Any]) -> str:
+    from widgets.timed import timed_text
+
+    return timed_text(verdict)
+
+
 def _bandwidth(verdict: dict[str, Any]) -> str:
     found = verdict["bandwidth"]
     if found is None:
         return ""
     if not found["needed_bytes"]:
         return f"no byte needs to move; the reference moves {found['reference_bytes']:,.0f} bytes"
-    peak = f" of {found['peak_gbps']:.3g}" if found["peak_gbps"] else ""
-    share = f", {found['share']:.1%}" if found["share"] is not None else ""
-    return f"{found['gbps']:.3g}{peak} GB/s{share} ({found['label']}); reference {found['reference_gbps']:.3g} GB/s"
+    nominal = found.get("nominal_gbps")
+    most = nominal or found["peak_gbps"]
+    shares = [f"{found['nominal_share']:.1%} of nominal"] if nominal else []
+    shares += [f"{found['share']:.1%} of {_measured(found)}"] if found["share"] is not None else []
+    reached = f"{found['gbps']:.3g}{f' of {most:.3g}' if most else ''} GB/s"
+    return f"{', '.join([reached, *shares])}; reference {found['reference_gbps']:.3g} GB/s"
+
+
+def _measured(found: dict[str, Any]) -> str:
+    """The rate that was measured between the ranks; records of earlier versions have no other."""
+    rate = f"{found['peak_gbps']:.3g} " if found.get("nominal_gbps") else ""
+    return f"{rate}measured ({found['label']})"
 
 
 def _floor(verdict: dict[str, Any]) -> str:
@@ -91,8 +127,9 @@ def _phases(verdict: dict[str, Any]) -> str:
 
 
 _FACTS = (
-    ("speedup", lambda verdict: speedup_text(verdict["speedup"])),
+    ("speedup", lambda verdict: speedup_line(verdict) or not_timed_text(verdict)),
     ("time", _time),
+    ("timed", _timed),
     ("bandwidth", _bandwidth),
     ("floor", _floor),
     ("skew", lambda verdict: "" if verdict["skew"] is None else f"{verdict['skew']:.0%} between ranks"),

@@ -13,9 +13,9 @@ from problems.model import Binding, Problem
 from problems.starter import starter_text, working_file
 from problems.tolerance import ITEMSIZES
 from workbench.config import Settings
-from workbench.devices import choose_device
+from workbench.devices import place_ranks
 from workbench.errors import UsageError
-from workbench.target import Target
+from workbench.target import SharedGpus, Target
 from workbench.topology.model import Topology
 
 MOST_CPU_RANKS = 8
@@ -36,7 +36,7 @@ def resolve_target(
     """
     problem = find_problem(name, settings.problems.paths, settings.problems.pkb)
     usual = working_file(problem, settings.run.backend, root or Path(settings.problems.pkb).expanduser())
-    device = choose_device(settings.ranks.device, settings.ranks.world, settings.ranks.python)
+    device, shared = place_ranks(settings.ranks, settings.ranks.world)
     if device == "cpu" and settings.ranks.world > MOST_CPU_RANKS:
         raise UsageError(f"{settings.ranks.world} ranks are too many for CPU ranks: give --ranks 1 to {MOST_CPU_RANKS}")
     binding = resolve_binding(problem, settings, any_dtype)
@@ -44,7 +44,13 @@ def resolve_target(
     path = Path(os.path.abspath(usual if file is None else file))
     what_if = what_if_topology(settings, binding.world)
     return Target(
-        problem=problem, binding=binding, backend=settings.run.backend, device=device, path=path, what_if=what_if
+        problem=problem,
+        binding=binding,
+        backend=settings.run.backend,
+        device=device,
+        path=path,
+        what_if=what_if,
+        shared=shared_gpus(shared) if shared else None,
     )
 
 
@@ -56,6 +62,17 @@ def what_if_topology(settings: Settings, world: int) -> Topology | None:
     from workbench.topology.placing import place
 
     return place(find_system(settings.topology.name, settings.topology.paths), world)
+
+
+def shared_gpus(count: int) -> SharedGpus:
+    """The GPUs that ranks share, with their name where NVML tells it."""
+    from workbench.topology.gpus import detect_gpus  # few sittings need it
+
+    try:
+        name = detect_gpus(count).name
+    except UsageError:
+        name = f"{count} GPU{'s' if count != 1 else ''}"
+    return SharedGpus(count, name)
 
 
 def resolve_binding(problem: Problem, settings: Settings, any_dtype: bool) -> Binding:

@@ -8,9 +8,9 @@ from typing import Any
 from problems.model import Binding
 from widgets.floors import least
 from workbench.config import Settings
-from workbench.devices import choose_device
+from workbench.devices import place_ranks
 from workbench.errors import UsageError
-from workbench.resolve import what_if_topology
+from workbench.resolve import shared_gpus, what_if_topology
 from workbench.topology.cost import Roofline, roofline
 from workbench.topology.detect import detect
 from workbench.topology.terms import work_of
@@ -30,7 +30,9 @@ def find_roofline(binding: Binding, settings: Settings) -> Roofline | str:
     if chosen is not None:
         return roofline(work, chosen)
     try:
-        device = choose_device(settings.ranks.device, binding.world, settings.ranks.python)
+        device, shared = place_ranks(settings.ranks, binding.world)
+        if shared:
+            return f"Not known: {shared_gpus(shared).words(binding.world)}; choose a system with --topology."
         return roofline(work, detect(binding.world, device))
     except UsageError as error:
         return f"Not known: {error}."
@@ -44,10 +46,7 @@ def roofline_rows(found: Roofline | str, number: int) -> Rows:
     rows += [(term.name, _term(term.seconds, term.words)) for term in found.terms]
     if found.in_network_s is not None:
         rows.append(("in-network reduction", f"floor {_time(found.in_network_s)}, where switches add and multicast"))
-    for ceiling in found.ceilings:
-        rows.append((f"by {ceiling.mechanism}", f"link {_time(ceiling.seconds)}, {ceiling.share:.0%} of the rate"))
-    seen = dict.fromkeys(ceiling.source for ceiling in found.ceilings)
-    rows += [("seen in", "; ".join(seen))] if seen else []
+    rows += _ceilings(found)
     return rows + [("note" if not place else "", note) for place, note in enumerate(found.notes)]
 
 
@@ -66,6 +65,22 @@ def roofline_document(found: Roofline | str) -> dict[str, Any]:
         "notes": list(found.notes),
         "measured": found.measured,
     }
+
+
+def _ceilings(found: Roofline) -> Rows:
+    """Each transfer mechanism at its share of the link, then where that was seen: numbered where there are several."""
+    seen = list(dict.fromkeys(ceiling.source for ceiling in found.ceilings))
+    marks = {source: f" [{place}]" if len(seen) > 1 else "" for place, source in enumerate(seen, 1)}
+    rows = [
+        (
+            f"by {one.mechanism}",
+            f"link {_time(one.seconds)}, at {one.share:.0%} of the link's rate{marks[one.source]}",
+        )
+        for one in found.ceilings
+    ]
+    return rows + [
+        ("seen in" if not at else "", f"{marks[one].lstrip()} {one}".lstrip()) for at, one in enumerate(seen)
+    ]
 
 
 def _floor(found: Roofline, number: int) -> str:

@@ -6,6 +6,7 @@ import os
 import re
 import shutil
 import subprocess
+from collections.abc import Sequence
 from pathlib import Path
 
 _ASK_SECONDS = 10.0
@@ -20,16 +21,21 @@ def find_nvcc() -> str:
 
 def nvcc_version(nvcc: str) -> str:
     """The CUDA release of a compiler, for example ``13.0``; empty when it does not answer."""
+    found = re.search(r"release ([\d.]+)", ask([nvcc, "--version"]))
+    return found[1] if found else ""
+
+
+def ask(command: Sequence[str], seconds: float = _ASK_SECONDS) -> str:
+    """What a command prints to stdout; empty when it cannot be run or takes longer."""
     try:
         answer = subprocess.run(
-            [nvcc, "--version"],
+            command,
             capture_output=True,
             text=True,
-            timeout=_ASK_SECONDS,
+            timeout=seconds,
             stdin=subprocess.DEVNULL,
             check=False,
         )
     except (OSError, subprocess.TimeoutExpired):
         return ""
-    found = re.search(r"release ([\d.]+)", answer.stdout)
-    return found[1] if found else ""
+    return answer.stdout

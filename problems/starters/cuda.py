@@ -29,7 +29,7 @@ def _extension() -> Any:
 
 
 '''
-_WIDE = """
+WIDE = """
 // float64 is added up and scaled in float64, everything narrower in float32.
 template <typename T> struct Wide { using type = float; };
 template <> struct Wide<double> { using type = double; };
@@ -135,7 +135,7 @@ def _from_rank(tensor: torch.Tensor, rank: int) -> torch.Tensor:
     return out
 '''
 
-_TILE_KERNEL = """
+TILE_KERNEL = """
 template <typename T>
 __global__ void scale_kernel(const T* tensor, double factor, T* out, int64_t count) {
   using W = typename Wide<T>::type;
@@ -163,7 +163,7 @@ PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {
   m.def("scale", &scale);
 }
 """
-_TILE_CALL = '''\
+TILE_CALL = '''\
 def _scaled(tensor: torch.Tensor, factor: float) -> torch.Tensor:
     """This rank's elements times a factor."""
     tensor = tensor.contiguous()
@@ -178,8 +178,8 @@ def _text(kind: str, kernel: str, call: str) -> str:
 
 
 TEXTS: Mapping[str, str] = {
-    "sum": _text("sum", _WIDE + _SUM_KERNEL, _BUFFER + _SUM_CALL),
+    "sum": _text("sum", WIDE + _SUM_KERNEL, _BUFFER + _SUM_CALL),
     "copy": _text("copy", _COPY_KERNEL, _BUFFER + _COPY_CALL),
-    "tile": _text("tile", _WIDE + _TILE_KERNEL, _TILE_CALL),
+    "tile": _text("tile", WIDE + TILE_KERNEL, TILE_CALL),
 }
 """Python text by kind."""

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from problems.starters import cuda, triton
+from problems.starters import cpp, cuda, parallelkittens, triton
 
 Kind = Literal["sum", "copy", "tile"]
 """``sum``: adds up the ranks' buffers. ``copy``: reads another rank's buffer. ``tile``: this rank's own elements."""
@@ -22,6 +22,8 @@ class Kernel:
     """Python text that needs ``functools``, ``Any``, ``torch``, ``dist`` and ``USE_KERNEL``; CUDA in a string."""
     call: str
     """The call that gives back ``{tensor}`` as it is."""
+    device: str
+    """Python text of the device that it runs on."""
 
 
 _CALLS: Mapping[Kind, str] = {
@@ -29,9 +31,16 @@ _CALLS: Mapping[Kind, str] = {
     "copy": "_from_rank({tensor}, dist.get_rank())",
     "tile": "_scaled({tensor}, 1.0)",
 }
+_GPU = 'torch.device("cuda", torch.cuda.current_device())'
+_BACKENDS = (
+    ("cuda", cuda.TEXTS, _GPU),
+    ("triton", triton.TEXTS, _GPU),
+    ("parallelkittens", parallelkittens.TEXTS, _GPU),
+    ("cpp", cpp.TEXTS, '"cpu"'),
+)
 KERNELS: Mapping[str, Mapping[Kind, Kernel]] = {
-    backend: {kind: Kernel(texts[kind], call) for kind, call in _CALLS.items()}
-    for backend, texts in (("cuda", cuda.TEXTS), ("triton", triton.TEXTS))
+    backend: {kind: Kernel(texts[kind], call, device) for kind, call in _CALLS.items()}
+    for backend, texts, device in _BACKENDS
 }
 
 

@@ -27,7 +27,7 @@ _LAST = (
 )
 _LINE = 120
 _FLOATS = ("dtype", "bfloat16", "float16", "float32", "float64")
-_ONES = '_ones = torch.ones(1024, device=torch.device("cuda", torch.cuda.current_device()))'
+_ONES = "_ones = torch.ones(1024, device={device})"
 """What goes through the kernel where no argument suits it."""
 
 
@@ -80,7 +80,7 @@ def _body(solution: ast.FunctionDef, kernel: Kernel, carrier: str | None) -> str
     lines = [
         "if not USE_KERNEL:",
         _return(passed, 8),
-        *([] if carrier else [_ONES]),
+        *([] if carrier else [_ONES.format(device=kernel.device)]),
         through,
         "# TODO: the result, with a kernel of your own.",
         _return(passed, 4),

@@ -16,7 +16,7 @@ from tests.program import RANKS_PYTHON
 from workbench.config import Settings
 from workbench.events import Event, EventStream, Verdict
 from workbench.flow.engine import Engine
-from workbench.target import Source, Target
+from workbench.target import SharedGpus, Source, Target
 
 PATH = Path("/work-in-progress/candidate.py")
 """Where the judged text claims to come from; nothing is there."""
@@ -44,6 +44,9 @@ def quick_settings(limit: float, **run: Any) -> Settings:
 class Sitting:
     """One engine and everything it emitted."""
 
+    patience = 60.0
+    """Seconds that a step may take."""
+
     def __init__(
         self,
         problem: str | Problem,
@@ -52,12 +55,13 @@ class Sitting:
         limit: float = 3.0,
         *,
         device: str = "cpu",
+        shared: SharedGpus | None = None,
         size: str = "smoke",
         **run: Any,
     ) -> None:
         found = find_problem(problem, []) if isinstance(problem, str) else problem
         binding = bind(found, size, world, dtype)
-        target = Target(problem=found, binding=binding, backend="pytorch", device=device, path=PATH)
+        target = Target(problem=found, binding=binding, backend="pytorch", device=device, path=PATH, shared=shared)
         self.loop = asyncio.new_event_loop()
         self.events: list[Event] = []
         self.stream = EventStream()
@@ -66,7 +70,7 @@ class Sitting:
 
     def run(self, step: Coroutine[Any, Any, T]) -> T:
         """Run one step to its end."""
-        return self.loop.run_until_complete(asyncio.wait_for(step, 60))
+        return self.loop.run_until_complete(asyncio.wait_for(step, self.patience))
 
     def judge(self, text: str) -> Verdict:
         """Submit a text and wait for its verdict."""

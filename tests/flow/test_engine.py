@@ -263,7 +263,7 @@ def test_a_result_of_an_earlier_call_voids_the_timing() -> None:
 
 def test_a_patched_clock_is_suspect() -> None:
     """A candidate that stops the clocks of its own process is caught by the judge's clock."""
-    patched = with_middle("import workbench.ranks.device as device\ndevice.CpuDevice.stop = lambda self, t: 1000\n"
+    patched = with_middle("import workbench.ranks.device as device\ndevice.CpuDevice.elapsed = lambda self: 1000\n"
                           "time.sleep(0.03)")  # fmt: skip
     sitting = Sitting("1", samples=20)
     verdict = sitting.judge(patched)

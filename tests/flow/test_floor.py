@@ -12,7 +12,7 @@ from problems.loader import find_problem
 from tests.flow.candidates import GOOD
 from tests.flow.sitting import PATH, Sitting
 from workbench.events import Bandwidth, Floor
-from workbench.flow.figures import find_floor
+from workbench.flow.figures import Yardstick, find_yardstick
 from workbench.target import Target
 from workbench.topology.catalogue import find_system
 from workbench.topology.placing import place
@@ -57,8 +57,8 @@ def test_floors_of_other_systems_are_no_limits() -> None:
     binding = bind(problem, "default", 2, "bfloat16")
     target = Target(problem=problem, binding=binding, backend="pytorch", device="cpu", path=PATH)
     system = place(find_system("hgx-h200"), 2)
-    what_if = find_floor(dataclasses.replace(target, what_if=system), None)
-    here = find_floor(dataclasses.replace(target, what_if=dataclasses.replace(system, imagined=False)), None)
+    what_if = find_yardstick(dataclasses.replace(target, what_if=system), None).floor
+    here = find_yardstick(dataclasses.replace(target, what_if=dataclasses.replace(system, imagined=False)), None).floor
 
     assert what_if is not None
     assert here is not None
@@ -69,7 +69,7 @@ def test_floors_of_other_systems_are_no_limits() -> None:
 def test_a_time_below_the_links_is_suspect(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """On a machine whose links need longer than a candidate takes, its verdict is suspect and shows both times."""
     (tmp_path / "reference.py").write_text(SLOW)
-    monkeypatch.setattr("workbench.flow.engine.find_floor", lambda target, peak: LIMIT)
+    monkeypatch.setattr("workbench.flow.engine.find_yardstick", lambda target, peak: Yardstick(peak=peak, floor=LIMIT))
     sitting = Sitting(dataclasses.replace(find_problem("1"), folder=tmp_path), limit=60, trials=1, samples=10)
     try:
         slow, fast = sitting.judge(SLOW), sitting.judge(GOOD)

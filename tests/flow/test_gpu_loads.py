@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from tests import machines
 from tests.nvml import FakeGpu, FakeNvml, put_in_place
-from workbench.events import Event, EventStream, Telemetry
+from workbench.events import Event, EventStream, PeerTraffic, Telemetry
 from workbench.flow.gpu_loads import GpuLoads
 from workbench.flow.telemetry import TelemetrySampler
 
@@ -55,6 +57,72 @@ def test_counters_that_stand_still_are_not_trusted(nvml: FakeNvml) -> None:
     assert [(load.sent_gbps, load.received_gbps) for load in shown] == [(None, None)] * 2
 
 
+@pytest.mark.parametrize(
+    ("make", "worth"),
+    [
+        (lambda: machines.hopper(2), "still"),
+        (lambda: machines.virtual(2), "zero"),
+        (machines.guarded, "absent"),
+        (machines.split, "absent"),
+        (machines.desktop, "no links"),
+    ],
+    ids=["machine", "virtual machine", "no permission", "instances", "PCIe"],
+)
+def test_what_counters_are_worth(monkeypatch: pytest.MonkeyPatch, make: Callable[[], FakeNvml], worth: str) -> None:
+    """Counters that are there, that read 0, that are not told, and GPUs without NVLinks are told apart."""
+    put_in_place(monkeypatch, make())
+    loads = GpuLoads(2)
+    loads.look()
+
+    assert [load.counters for load in loads.look()] == [worth] * 2
+
+
+def test_counters_that_move(nvml: FakeNvml) -> None:
+    """Once traffic was seen the counters of that GPU are trusted, also while nothing moves."""
+    nvml.gpus[0].pass_on(5, 0)
+    loads = GpuLoads(2)
+    loads.look()
+    nvml.gpus[0].pass_on(1 << 20, 0.5)
+    loads.look()
+    nvml.gpus[0].pass_on(0, 0.5)
+
+    assert [load.counters for load in loads.look()] == ["moving", "zero"]
+
+
+def test_traffic_of_pairs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In a mesh what crosses the links between two GPUs is theirs: 1 GiB in half a second over two links, 2.1 GB/s."""
+    nvml = put_in_place(monkeypatch, machines.mesh())
+    loads = GpuLoads(4)
+    assert [load.peers for load in loads.look()] == [()] * 4
+    for link in (4, 5):
+        nvml.gpus[0].pass_over(link, 1 << 19)
+    for gpu in nvml.gpus:
+        gpu.at_us += 500_000
+    first, *others = loads.look()
+
+    assert first.sent_gbps == 2.1
+    assert first.peers == (PeerTraffic(rank=2, sent_gbps=2.1, received_gbps=2.1),)
+    assert [load.peers for load in others] == [()] * 3
+
+
+def test_only_pairs_of_ranks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Links to a GPU without a rank, and to switches, are no pair."""
+    for nvml, link in ((machines.mesh(), 11), (machines.hopper(2), 3)):
+        put_in_place(monkeypatch, nvml)
+        loads = GpuLoads(2)
+        loads.look()
+        nvml.gpus[0].pass_over(link, 1 << 20)
+        nvml.gpus[0].at_us += 500_000
+        first = loads.look()[0]
+        assert (first.sent_gbps, first.peers) == (2.1, ())
+
+
+def test_what_holds_the_clocks_down(nvml: FakeNvml) -> None:
+    """The reason that the driver gives now: power and heat are named, being idle is none."""
+    nvml.gpus[0].reasons = 0x4 | 0x40
+    assert [load.held_by for load in GpuLoads(2).look()] == ["power, thermal", ""]
+
+
 def test_traffic_of_timed_calls_is_not_counted(nvml: FakeNvml) -> None:
     """What crossed the links while calls were timed is not part of the next rate."""
     loads = GpuLoads(2)
@@ -68,10 +136,12 @@ def test_traffic_of_timed_calls_is_not_counted(nvml: FakeNvml) -> None:
 
 def test_driver_that_tells_little(monkeypatch: pytest.MonkeyPatch) -> None:
     """Figures that a driver does not tell are absent; the others are there."""
-    unknown = ["nvmlDeviceGetUtilizationRates", "nvmlDeviceGetPowerUsage", "nvmlDeviceGetClockInfo"]
+    names = ("UtilizationRates", "PowerUsage", "ClockInfo", "CurrentClocksThrottleReasons")
+    unknown = [f"nvmlDeviceGet{name}" for name in names]
     put_in_place(monkeypatch, FakeNvml([FakeGpu(sent_kib=None)], refused=unknown))
     load = GpuLoads(1).look()[0]
     assert (load.busy_percent, load.power_watts, load.clock_mhz, load.sent_gbps) == (None, None, None, None)
+    assert load.held_by is None
     assert load.memory_total_bytes == 144_000_000_000
 
 

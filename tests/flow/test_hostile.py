@@ -150,7 +150,7 @@ def test_a_flood_of_messages_is_not_read(sitting: Sitting) -> None:
 def test_a_time_that_cannot_be_is_malformed(sitting: Sitting, claim: str) -> None:
     """A call's duration that is no number of nanoseconds ends the attempt as a crash of its rank."""
     verdict = sitting.judge(with_middle(
-        f"import workbench.ranks.device as device\ndevice.CpuDevice.stop = lambda self, t: {claim}"
+        f"import workbench.ranks.device as device\ndevice.CpuDevice.elapsed = lambda self: {claim}"
     ))  # fmt: skip
     assert (verdict.status, "malformed answer" in verdict.reason) == ("crash", True)
 
@@ -239,7 +239,7 @@ def test_memory_that_a_candidate_makes_huge_is_no_harm(sitting: Sitting, region:
 def test_calls_that_claim_no_time_at_all_are_suspect() -> None:
     """A candidate whose clock stands still while it is timed gets no speedup, and no figure on the way is infinite."""
     sitting = Sitting("1", samples=20)
-    still = "import workbench.ranks.device as device\ndevice.CpuDevice.stop = lambda self, t: 0\ntime.sleep(0.03)"
+    still = "import workbench.ranks.device as device\ndevice.CpuDevice.elapsed = lambda self: 0\ntime.sleep(0.03)"
     verdict = sitting.judge(with_middle(still))
     figures = sitting.of(TimingProgress, verdict.attempt)
     sitting.close()

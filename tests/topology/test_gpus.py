@@ -44,7 +44,7 @@ def test_bridged_gpus_are_linked_in_pairs() -> None:
 
 
 def test_visible_gpus_follow_the_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """CUDA_VISIBLE_DEVICES narrows the GPUs that ranks may use."""
+    """CUDA_VISIBLE_DEVICES narrows the GPUs that ranks may use: up to the first that is none, and to one instance."""
     for name in ("nvidia0", "nvidia1", "nvidiactl", "nvidia-uvm"):
         (tmp_path / name).touch()
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
@@ -54,6 +54,10 @@ def test_visible_gpus_follow_the_environment(tmp_path: Path, monkeypatch: pytest
     assert visible_gpus(tmp_path) == 1
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
     assert visible_gpus(tmp_path) == 0
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "1,-1,0")
+    assert visible_gpus(tmp_path) == 1
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "MIG-1,MIG-2")
+    assert visible_gpus(tmp_path) == 1
 
 
 def test_auto_takes_gpus_only_when_every_rank_gets_one(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -63,7 +67,9 @@ def test_auto_takes_gpus_only_when_every_rank_gets_one(monkeypatch: pytest.Monke
 
     assert choose_device("auto", 2) == "cuda"
     assert choose_device("auto", 4) == "cpu"
-    with pytest.raises(UsageError, match="4 ranks need 4 GPUs and 2 can be seen: use --ranks 2 or fewer"):
+    with pytest.raises(
+        UsageError, match=r"4 ranks need 4 GPUs and 2 can be seen: use --ranks 2 or fewer, .* --share-gpus"
+    ):
         choose_device("cuda", 4)
     monkeypatch.setattr("workbench.devices.torch_cuda", lambda python: "")
     assert choose_device("auto", 2) == "cpu"

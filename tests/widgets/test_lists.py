@@ -36,6 +36,7 @@ def attempt(number: int, status: Status = "ok", speedup: float | None = 1.0) -> 
         size="default",
         dtype="bfloat16",
         device="cpu",
+        manner="",
         note="",
     )
 

@@ -10,7 +10,8 @@ from tests.widgets import script
 from tests.widgets.host import NARROW, SIZES, Host, flowing
 from widgets.speed import SpeedPane
 from widgets.state import RunView, Speed
-from workbench.events import Bandwidth, Event, Floor, Verdict
+from workbench.events import Bandwidth, Event, Floor, RankBandwidth, TimingProgress, Verdict
+from workbench.target import SharedGpus
 
 
 async def read(view: RunView, size: tuple[int, int] = NARROW) -> str:
@@ -30,11 +31,28 @@ async def test_good_run(size: tuple[int, int]) -> None:
 
     assert "speedup 1.34x [1.31, 1.37]" in text
     assert "candidate 209 us [199, 219]" in text
-    assert "bandwidth 2.12 of 4.50 GB/s 47%" in text
+    assert "bandwidth 2.12 of 4.50 GB/s, 47% of measured" in text
     assert "reference 1.58, busbw 2.12 GB/s" in text
     assert "needed 2.10 MB, reference 2.10 MB" in text
-    assert "peak gloo all_reduce, 2 ranks (CPU)" in text
+    assert "measured gloo all_reduce, 2 ranks (CPU)" in text
     assert "1.34x (#1) this one" in text
+
+
+async def test_ranks_that_share_a_gpu() -> None:
+    """Where calls cannot be timed the pane says why, before, while and after an attempt runs."""
+    target = dataclasses.replace(script.make_target(), shared=SharedGpus(1, "1 × H200"))
+    pane = SpeedPane(target)
+    good = script.good_run()
+    last = dataclasses.replace(good[-1], speedup=None, candidate_ms=None, reference_ms=None, bandwidth=None)  # type: ignore[call-arg]
+    untimed = [event for event in good[:-1] if not isinstance(event, (TimingProgress, Bandwidth))]
+    async with Host(pane).run_test(size=NARROW) as pilot:
+        assert flowing(pane) == "not timed: 2 ranks share a GPU"
+        pane.show_view(script.show(untimed))
+        await pilot.pause()
+        assert flowing(pane) == "not timed: 2 ranks share a GPU"
+        pane.show_view(script.show([*untimed, last]))
+        await pilot.pause()
+        assert flowing(pane).startswith("speedup not timed: 2 ranks share a GPU")
 
 
 async def test_distance_to_the_floor() -> None:
@@ -69,6 +87,36 @@ def _with_rate(rate: Bandwidth) -> list[Event]:
     assert isinstance(last, Verdict)
     shown = [rate if isinstance(one, Bandwidth) else one for one in events[:-1]]
     return [*shown, dataclasses.replace(last, bandwidth=rate)]
+
+
+async def test_shares_of_both_rates() -> None:
+    """On GPUs the share of the links on paper and the share of what was measured both stand, each named."""
+    rate = dataclasses.replace(
+        script.bandwidth(1),
+        gbps=212.0,
+        peak_gbps=299.0,
+        share=0.709,
+        label="NCCL all_reduce, 2 ranks",
+        nominal_gbps=450.0,
+        nominal_share=0.471,
+        nominal_label="NVLink, 18 × 25 = 450 GB/s one way",
+    )
+    text = await read(script.show(_with_rate(rate)))
+
+    assert "bandwidth 212 of 450 GB/s, 47% of nominal, 71% of measured" in text
+    assert "nominal NVLink, 18 × 25 = 450 GB/s one way" in text
+    assert "measured 299 GB/s by NCCL all_reduce, 2 ranks" in text
+
+
+async def test_ranks_that_need_different_bytes() -> None:
+    """Where ranks need different bytes each has its figure and its share."""
+    ranks = tuple(
+        RankBandwidth(rank=rank, needed_bytes=0, gbps=gbps, share=None, nominal_gbps=450.0, nominal_share=gbps / 450)
+        for rank, gbps in enumerate((225.0, 45.0))
+    )
+    text = await read(script.show(_with_rate(dataclasses.replace(script.bandwidth(1), ranks=ranks))))
+
+    assert "by rank rank 0 225 GB/s (50% of nominal), rank 1 45.0 GB/s (10% of nominal)" in text
 
 
 async def test_nothing_has_to_move() -> None:

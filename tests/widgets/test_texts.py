@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -12,8 +11,10 @@ from tests.widgets import script
 from tests.widgets.host import NARROW, SIZES, WIDE, Host, flowing, visible, watch_paint
 from widgets.problem import ProblemPane
 from widgets.reference import ReferencePane
+from widgets.topline import TopLine
 from widgets.topology import Drawing, TopologyPane
 from workbench.events import GpuLoad, Telemetry
+from workbench.target import SharedGpus
 from workbench.topology.catalogue import find_system
 from workbench.topology.placing import place
 
@@ -155,9 +156,9 @@ async def test_mouse_selection_is_copied(tmp_path: Path) -> None:
         assert app.said == ["import torch\n 4  import torch"]
 
 
-def drawing(world: int, device: str) -> Callable[[int], list[str]]:
-    """A drawing that names what it was asked for."""
-    return lambda width: [f"{world} {device} ranks", "-" * width]
+def drawing(world: int, device: str) -> Drawing:
+    """A drawing that names what it was asked for, and what goes on at each rank."""
+    return lambda width, live: [f"{world} {device} ranks", "-" * width, *(f"{rank}: {live[rank]}" for rank in live)]
 
 
 async def test_problem_on_another_system() -> None:
@@ -195,19 +196,31 @@ async def test_topology_shows_the_load_of_gpus(size: tuple[int, int]) -> None:
         memory_total_bytes=141 << 30,
         clock_mhz=1980.0,
         power_watts=510.0,
-        sent_gbps=212.4,
-        received_gbps=0.0,
+        held_by="power, thermal",
     )
-    shy = dataclasses.replace(known, rank=1, busy_percent=None, clock_mhz=None, power_watts=None, sent_gbps=None)
+    shy = dataclasses.replace(known, rank=1, busy_percent=None, clock_mhz=None, power_watts=None, held_by=None)
     pane = TopologyPane(script.make_target(), drawing)
     async with Host(pane).run_test(size=size) as pilot:
         await pane.workers.wait_for_complete()
         pane.show_view(script.show([dataclasses.replace(script.telemetry(), gpus=(known, shy))]))
         await pilot.pause()
 
-        line = "rank 0: gpu 97% memory 3.00 GiB of 141 GiB 1980 MHz 510 W NVLink out 212.4 in 0.0 GB/s"
+        line = "rank 0: gpu 97% memory 3.00 GiB of 141 GiB 1980 MHz 510 W clock held down by power, thermal"
         assert f"{line} rank 1: memory 3.00 GiB of 141 GiB 2 cpu ranks" in flowing(pane)
         assert all(len(line) <= size[0] for line in pane.lines.texts)
+
+
+async def test_topology_of_shared_gpus() -> None:
+    """Ranks that share GPUs are told so, above the GPUs that are there; the first row of the screen names those."""
+    target = dataclasses.replace(script.make_target(world=3), device="cuda", shared=SharedGpus(2, "2 × H200"))
+    pane, top = TopologyPane(target, drawing), TopLine(target)
+    async with Host(pane).run_test(size=NARROW) as pilot:
+        await pane.workers.wait_for_complete()
+        await pilot.pause()
+        assert "3 ranks share 2 GPUs" in flowing(pane)
+        assert "2 cuda ranks" in visible(pane)
+    async with Host(top).run_test(size=WIDE):
+        assert "3 ranks on 2 × H200" in str(top.content)
 
 
 async def test_topology_shows_the_rate_once_measured() -> None:
@@ -216,7 +229,7 @@ async def test_topology_shows_the_rate_once_measured() -> None:
 
     def detect(world: int, device: str) -> Drawing:
         rate = next(rates)
-        return lambda width: [f"link {rate}"]
+        return lambda width, live: [f"link {rate}"]
 
     pane = TopologyPane(script.make_target(), detect)
     async with Host(pane).run_test(size=NARROW) as pilot:
@@ -245,7 +258,7 @@ async def test_topology_of_another_system() -> None:
 async def test_topology_that_fails_is_said() -> None:
     """A machine that cannot be looked at is said in the pane, which goes on."""
 
-    def broken(world: int, device: str) -> Callable[[int], list[str]]:
+    def broken(world: int, device: str) -> Drawing:
         raise OSError("no /sys here")
 
     pane = TopologyPane(script.make_target(), broken)

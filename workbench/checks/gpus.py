@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 
 from workbench.checks.findings import Finding, note, ok, problem
 from workbench.checks.look import GpuLook
-from workbench.topology.gpu_state import GpuState, Holder
+from workbench.topology.chosen import chosen_names
+from workbench.topology.gpu_state import GpuState
 
 _GB = 1e9
 _LEAST_FREE_GB = 5.0
@@ -67,12 +68,26 @@ def _gpus(look: GpuLook) -> Iterator[Finding]:
     value = ", ".join(f"{count} × {name}, {memory}" for (name, memory), count in kinds.items())
     if len(gpus) >= look.world:
         yield ok("gpus", value, f"with --device auto each of {look.world} ranks takes one, with NCCL")
+    elif look.share_gpus:
+        yield note("gpus", value, f"{look.world} ranks share them: results are judged, nothing is timed")
     else:
-        yield note(
-            "gpus", value, f"{look.world} ranks need {look.world}: use --ranks {len(gpus)}, or they run on the CPU"
-        )
+        remedy = f"use --ranks {len(gpus)}, or --share-gpus (results are judged, nothing is timed)"
+        yield note("gpus", value, f"{look.world} ranks need {look.world}: {remedy}, or they run on the CPU")
     for gpu in gpus:
         yield from _one_gpu(gpu)
+
+
+def _places(look: GpuLook) -> Iterator[Finding]:
+    """Which GPU each rank takes, and by whose word."""
+    chosen = chosen_names()
+    gpus = look.machine.gpus
+    ranks = range(look.world if look.share_gpus else min(look.world, len(gpus)))
+    places = [(rank, gpus[rank % len(gpus)]) for rank in ranks]
+    value = ", ".join(f"rank {rank} on gpu {gpu.label} ({gpu.bus})" for rank, gpu in places)
+    meaning = "GPUs are numbered by their place on the PCI bus; CUDA_VISIBLE_DEVICES chooses others"
+    if chosen is not None:
+        meaning = f"as CUDA_VISIBLE_DEVICES={','.join(chosen)} says; numbers go by the place on the PCI bus"
+    yield ok("ranks' gpus", value, meaning)
 
 
 def _one_gpu(gpu: GpuState) -> Iterator[Finding]:
@@ -91,7 +106,9 @@ def _one_gpu(gpu: GpuState) -> Iterator[Finding]:
 
 
 def _processes(look: GpuLook) -> Iterator[Finding]:
-    users = [f"gpu {gpu.label}: {_named(gpu.holders)}" for gpu in look.machine.gpus if gpu.holders]
+    users = [
+        f"gpu {gpu.label}: {', '.join(who.words for who in gpu.holders)}" for gpu in look.machine.gpus if gpu.holders
+    ]
     if users:
         meaning = "they take memory, and times are noisy while they work; pkwb never ends what it did not start"
         yield note("gpu processes", "; ".join(users), meaning)
@@ -99,20 +116,28 @@ def _processes(look: GpuLook) -> Iterator[Finding]:
         yield ok("gpu processes", "none", "nobody else uses the GPUs, as far as can be seen from here")
 
 
-def _named(holders: Iterable[Holder]) -> str:
-    return ", ".join(f"pid {holder.pid} ({_owner(holder)}) {_memory(holder)}" for holder in holders)
-
-
-def _owner(holder: Holder) -> str:
-    return f"{holder.user}, {holder.command}" if holder.user else "not visible from here"
-
-
-def _memory(holder: Holder) -> str:
-    return "unknown memory" if holder.memory_bytes is None else f"{holder.memory_bytes / _GB:.1f} GB"
+def _clocks(look: GpuLook) -> Iterator[Finding]:
+    blind = [gpu.label for gpu in look.machine.gpus if gpu.throttle is None]
+    if blind:
+        meaning = "clocks that power or heat hold down during a timing are not noticed: look at the spread of the times"
+        yield note("throttling", f"not counted by this driver on gpu {', '.join(blind)}", meaning)
+        return
+    causes = ", ".join(
+        dict.fromkeys(cause for gpu in look.machine.gpus if gpu.throttle for cause in gpu.throttle.spent_ns)
+    )
+    yield ok("throttling", f"counted by cause: {causes}", "a timing during which clocks were held down says so")
 
 
 def _major(version: str) -> int:
     return int(version.partition(".")[0])
 
 
-_CHECKS: tuple[Callable[[GpuLook], Iterator[Finding]], ...] = (_driver, _torch, _nvcc, _gpus, _processes)
+_CHECKS: tuple[Callable[[GpuLook], Iterator[Finding]], ...] = (
+    _driver,
+    _torch,
+    _nvcc,
+    _gpus,
+    _places,
+    _processes,
+    _clocks,
+)

@@ -22,10 +22,14 @@ class GpuLook:
     nvcc: str
     nvcc_version: str
     world: int
+    share_gpus: bool = False
 
 
-def complete_look(machine: GpuMachine, probe: Probe | None, world: int) -> GpuLook:
-    """Add to what NVML said before the probe what is there after it; ``world`` is how many ranks are meant to run."""
+def complete_look(machine: GpuMachine, probe: Probe | None, world: int, share_gpus: bool = False) -> GpuLook:
+    """Add to what NVML said before the probe what is there after it.
+
+    ``world`` ranks are meant to run, with ``share_gpus`` on fewer GPUs if need be.
+    """
     nvcc = find_nvcc()
     return GpuLook(
         machine=machine,
@@ -34,6 +38,7 @@ def complete_look(machine: GpuMachine, probe: Probe | None, world: int) -> GpuLo
         nvcc=nvcc,
         nvcc_version=nvcc_version(nvcc) if nvcc else "",
         world=world,
+        share_gpus=share_gpus,
     )
 
 

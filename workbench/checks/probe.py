@@ -9,7 +9,7 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from workbench.devices import NO_MULTICAST
+from workbench.devices import BY_BUS, NO_MULTICAST
 from workbench.errors import RanksError
 
 PROBE_SECONDS = 60.0
@@ -57,6 +57,6 @@ def _run(python: str) -> subprocess.CompletedProcess[str]:
         text=True,
         timeout=PROBE_SECONDS,
         stdin=subprocess.DEVNULL,
-        env={**os.environ, **NO_MULTICAST},
+        env={**os.environ, **NO_MULTICAST, **BY_BUS},
         check=False,
     )

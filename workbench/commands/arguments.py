@@ -7,7 +7,19 @@ from typing import Any
 
 from workbench.settings import Option, options
 
-TARGET_KEYS = ("run.backend", "ranks.world", "ranks.device", "run.size", "run.dtype", "problems.pkb", "topology.name")
+TARGET_KEYS = (
+    "run.backend",
+    "ranks.world",
+    "ranks.device",
+    "ranks.share_gpus",
+    "run.size",
+    "run.dtype",
+    "run.cache",
+    "run.graph",
+    "run.protocol",
+    "problems.pkb",
+    "topology.name",
+)
 """Settings that say what is run; each has a flag."""
 _METAVARS = {int: "N", float: "SECONDS", str: "TEXT"}
 
@@ -37,6 +49,9 @@ def flag_values(arguments: argparse.Namespace) -> dict[str, Any]:
 
 
 def _add_flag(parser: argparse.ArgumentParser, option: Option) -> None:
+    if option.kind is bool:
+        parser.add_argument(option.flag, dest=option.key, action="store_true", default=None, help=option.help)
+        return
     default = option.default if option.default != "" else "empty"
     parser.add_argument(
         option.flag,

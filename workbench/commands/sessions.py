@@ -82,6 +82,7 @@ def _stem(name: str, settings: Settings) -> str:
 def _attempt_row(attempt: Attempt) -> tuple[str, ...]:
     when = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(attempt.started))
     speedup = f"{attempt.speedup.median:.2f}x" if attempt.speedup else "-"
+    speedup += f" {attempt.manner}" if attempt.speedup and attempt.manner else ""
     elapsed = f"{attempt.candidate_ms:.3f}" if attempt.candidate_ms is not None else "-"
     place = (str(attempt.world), attempt.size, attempt.dtype)
     (reason,) = safe([attempt.reason])

@@ -11,7 +11,7 @@ from typing import Any
 from problems.loader import catalogue, find_entry
 from workbench.config import Settings
 from workbench.errors import UsageError
-from workbench.report import safe, speedup_text
+from workbench.report import not_timed_text, safe, speedup_line
 from workbench.tables import table
 
 ALL = "all"
@@ -60,7 +60,18 @@ def summary_lines(results: Sequence[Result]) -> list[str]:
 
 def summary_record(results: Sequence[Result]) -> dict[str, Any]:
     """The last line of ``pkwb eval --solutions --json``."""
-    keys = ("problem", "status", "reason", "trials_passed", "trials", "speedup", "candidate_ms", "reference_ms")
+    keys = (
+        "problem",
+        "status",
+        "reason",
+        "trials_passed",
+        "trials",
+        "speedup",
+        "candidate_ms",
+        "reference_ms",
+        "protocol",
+        "graph",
+    )
     rows = [{"file": str(one.file), **{key: one.verdict[key] for key in keys}} for one in results]
     return {"event": "summary", "counts": _by_status(results), "candidates": rows}
 
@@ -72,12 +83,12 @@ def _belongs(file: Path, stem: str) -> bool:
 def _row(result: Result) -> Iterable[str]:
     verdict = result.verdict
     time = verdict["candidate_ms"]
-    reason = verdict["reason"] if result.status != "ok" else ""
+    reason = verdict["reason"] if result.status != "ok" else not_timed_text(verdict)
     return (
         f"{result.file.parent.name}/{result.file.name}",
         result.status,
         f"{verdict['trials_passed']}/{verdict['trials']}" if verdict["trials"] else "",
-        speedup_text(verdict["speedup"]),
+        speedup_line(verdict),
         f"{time['median']:.3f}" if time else "",
         reason if len(reason) <= _LONGEST else f"{reason[: _LONGEST - 1]}…",
     )

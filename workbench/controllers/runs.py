@@ -11,6 +11,7 @@ from sessions.model import Attempt
 from workbench.config import Settings
 from workbench.errors import PkwbError, StoreError
 from workbench.events import Event, EventStream, Notice, Origin, PhaseChanged, SourceSeen, Verdict
+from workbench.judge.manner import begins_cold, manner
 from workbench.target import Source, Target
 
 CLOSE_SECONDS = 5.0
@@ -131,7 +132,9 @@ class RunControl:
         """The fastest good attempt at the problem under the present conditions, of this or an earlier sitting."""
         if self._store is None:
             return None
-        found: Attempt | None = await asyncio.to_thread(self._store.best, self._target.problem.stem, self._target)
+        run, device = self._settings.run, self._target.device
+        how = manner(run.protocol, run.graph, begins_cold(run.cache, device), device)
+        found: Attempt | None = await asyncio.to_thread(self._store.best, self._target.problem.stem, self._target, how)
         return found
 
     async def attempts(self) -> list[Attempt]:
@@ -184,7 +187,9 @@ class RunControl:
         from workbench.flow.gpu_loads import GpuLoads
         from workbench.flow.telemetry import TelemetrySampler
 
-        gpus = GpuLoads(self._target.world) if self._target.device == "cuda" else None
+        target = self._target
+        count = target.shared.count if target.shared else target.world
+        gpus = GpuLoads(count) if target.device == "cuda" else None
         self._telemetry = TelemetrySampler(self._stream, self._settings.ui.telemetry, gpus=gpus)
         self._stream.subscribe(self._quiet_while_timing)
         self._telemetry.start()

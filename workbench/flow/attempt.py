@@ -5,26 +5,28 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 
 from workbench.events import (
     Bandwidth,
     Event,
     FirstVerdict,
-    Floor,
     Log,
     Phase,
     PhaseChanged,
     RankStack,
     RankSummary,
+    RankVerdict,
     Status,
     TimingProgress,
     Verdict,
 )
+from workbench.flow.building import Building
 from workbench.flow.context import Context, Stop
-from workbench.flow.figures import bandwidth_event
+from workbench.flow.figures import Yardstick, bandwidth_event
 from workbench.flow.plan import Trial, trial_plan
+from workbench.flow.protocol import NO_GRAPHS, STALL_TIMES, Series, SeriesSampler
 from workbench.flow.reports import (
     as_ms,
     call_failed,
@@ -33,16 +35,18 @@ from workbench.flow.reports import (
     failure_of,
     loading_answer,
     loading_failed,
+    not_captured_flags,
     raise_infra,
     rank_verdict,
     samples_ms,
     worst,
 )
-from workbench.flow.sampling import Mismatch, Sampler, TimingFigures
+from workbench.flow.sampling import Mismatch, Sampler, SamplingPlan, TimingFigures
 from workbench.flow.sets import CandidateSet
 from workbench.flow.settle import Patience, answers, settle
-from workbench.judge.bandwidth import Peak
+from workbench.judge.conditions import with_causes
 from workbench.judge.floors import look_flags, too_fast
+from workbench.judge.manner import begins_cold
 from workbench.judge.stacks import Standing, standing
 from workbench.judge.verdicts import Answer, first_cause, overall, reason
 from workbench.judge.verdicts import settle as settle_ranks
@@ -53,11 +57,12 @@ from workbench.target import Source
 class Attempt:
     """Runs on one set of candidate ranks and ends in a verdict; the set is dead afterwards."""
 
-    def __init__(self, number: int, source: Source, context: Context, seen: float) -> None:
+    def __init__(self, number: int, source: Source, context: Context, seen: float, building: Building) -> None:
         self.number = number
         self._source = source
         self._context = context
         self._seen = seen
+        self._building = building
         self._path = str(source.path)
         self._phases: dict[str, float] = {}
         self._phase: Phase | None = None
@@ -67,8 +72,10 @@ class Attempt:
         self._first_call_ms: float | None = None
         self._load_ms: float | None = None
         self._figures: TimingFigures | None = None
-        self._sampler: Sampler | None = None
+        self._sampler: Sampler | SeriesSampler | None = None
+        self._not_captured: tuple[str, ...] = ()
         self._timing_ends = 0.0
+        self._watched: tuple[str, ...] = ()
         self._bandwidth: Bandwidth | None = None
         self._candidates: CandidateSet | None = None
 
@@ -90,6 +97,18 @@ class Attempt:
         state = "failed" if failed else "finished"
         self.emit(PhaseChanged(phase=self._phase, state=state, elapsed_ms=elapsed, detail=detail))  # type: ignore[arg-type]
         self._phase = None
+
+    async def build(self) -> None:
+        """Wait for the extensions that the source will ask for, as far as that is known; Stop when one has errors."""
+        if not self._building.expected:
+            return
+        self.enter("build")
+        self._phase_started = self._building.started
+        try:
+            self.leave(await self._building.finish())
+        except Stop as stop:
+            self._first(stop.status)
+            raise
 
     async def load(self, candidates: CandidateSet) -> None:
         """Load the source on every rank; Stop when one fails."""
@@ -119,23 +138,50 @@ class Attempt:
                 self._first("ok")
         self.leave(f"{self._passed}/{len(plan)}")
 
-    async def time(self, peak: Peak | None, floor: Floor | None = None) -> None:
+    async def time(self, held: Yardstick) -> None:
         """Time the candidate against the reference, in the phase that was entered; Stop when a timed call was wrong."""
-        begin = {"op": "begin", "number": next(self._context.numbers)}
-        await self._ask_all(begin, self._context.settings.limits.run)
-        run, device = self._context.settings.run, self._context.target.device
-        self._sampler = Sampler(self._ask_block, run.samples, device, lambda f: self._progress(f, peak, floor))
-        self._timing_ends = time.monotonic() + self._context.settings.limits.time
+        limits = self._context.settings.limits
+        begin = {"op": "begin", "number": next(self._context.numbers), "graph": self._graph_wanted}
+        begun = await self._ask_all(begin, limits.run)
+        self._sampler = self._make_sampler(begun, lambda figures: self._progress(figures, held))
+        self._timing_ends = time.monotonic() + limits.time
+        self._watched = await self._context.watch.before()
         try:
             await self._sampler.run()
         except Mismatch as error:
             self._stop(await self._mismatch_answers(error.reports))
+        self._watched += await self._context.watch.after()
+        if self._figures:
+            self._figures = self._flagged(self._figures)
         if self._sampler.clocks_disagree():
             words = "the ranks claim far less time than the judge's own clock leaves room for"
             raise Stop("suspect", self._ranks, words)
-        if self._figures and (words := too_fast(self._figures.candidate, self._figures.reference, floor)):
+        if self._figures and (words := too_fast(self._figures.candidate, self._figures.reference, held.floor)):
             raise Stop("suspect", self._ranks, words)
         self.leave(f"{self._figures.samples if self._figures else 0} samples a side")
+
+    @property
+    def _graph_wanted(self) -> bool:
+        run = self._context.settings.run
+        return run.graph and run.protocol == "pkwb"
+
+    def _make_sampler(
+        self, begun: Sequence[Message], on_figures: Callable[[TimingFigures], None]
+    ) -> Sampler | SeriesSampler:
+        """Which way of timing, by the settings and by what the judges' answers to ``begin`` allow."""
+        run, device = self._context.settings.run, self._context.target.device
+        if run.protocol == "pkb":
+            self._not_captured = (NO_GRAPHS,) if run.graph else ()
+            return SeriesSampler(self._ask_series, run.trials, self._context.settings.limits.time, on_figures)
+        self._not_captured = not_captured_flags(begun)
+        self._plan = SamplingPlan(
+            samples=run.samples,
+            device=device,
+            cold=begins_cold(run.cache, device),
+            graph=run.graph and not self._not_captured,
+            most_mhz=min(answer["most_mhz"] for answer in begun),
+        )
+        return Sampler(self._ask_block, self._plan, on_figures)
 
     def verdict(self, status: Status, ranks: Sequence[RankSummary], why: str) -> Verdict:
         """The last word, with everything measured so far; timing is void unless the status is ok."""
@@ -157,9 +203,16 @@ class Attempt:
             load_ms=self._load_ms,
             peak_rss_bytes=self._candidates.peak_rss() if self._candidates else None,
             bandwidth=self._bandwidth if timed else None,
+            not_timed=self._context.target.not_timed,
             skew=timed.skew if timed else None,
+            protocol=timed.protocol if timed else self._context.settings.run.protocol,
+            cache=timed.cache if timed else None,
+            graph=timed.graph if timed else False,
+            launch_ms=timed.launch if timed else None,
+            clock_mhz=timed.clock_mhz if timed else None,
             flags=timed.flags if timed else (),
             phases_ms=dict(self._phases),
+            builds=tuple(self._building.summaries),
             candidate_samples_ms=samples_ms(sampler.candidate.by_rank()) if sampler else (),
             reference_samples_ms=samples_ms(sampler.reference.by_rank()) if sampler else (),
             environment=self._context.environment,
@@ -187,7 +240,7 @@ class Attempt:
         ranks = settle_ranks(found)
         for summary, answer in zip(ranks, found):
             if summary.rank not in shown:
-                self.emit(rank_verdict(summary, answer, index, count))
+                self.emit(self._judged(summary, answer, index, count))
         self._note_first_call(index, found)
         self._ranks = worst(self._ranks, ranks)
         if overall(ranks) != "ok":
@@ -199,11 +252,16 @@ class Attempt:
         if report.get("status") in ("ok", "wrong"):
             shown.add(rank)
             answer = Answer(rank=rank, report=report)
-            self.emit(rank_verdict(settle_ranks([answer])[0], answer, index, count))
+            self.emit(self._judged(settle_ranks([answer])[0], answer, index, count))
+
+    def _judged(self, summary: RankSummary, answer: Answer, index: int, count: int) -> RankVerdict:
+        """One rank's result of one trial, without the call's time where that means nothing."""
+        found = rank_verdict(summary, answer, index, count)
+        return dataclasses.replace(found, call_ms=None) if self._context.target.not_timed else found
 
     def _note_first_call(self, index: int, found: Sequence[Answer]) -> None:
         times = [call_ms(answer) for answer in found]
-        if index == 0 and all(ms is not None for ms in times):
+        if index == 0 and not self._context.target.not_timed and all(ms is not None for ms in times):
             self._first_call_ms = max(ms for ms in times if ms is not None)
 
     def _first(self, status: Status) -> None:
@@ -219,10 +277,12 @@ class Attempt:
             text = failure_of(answer).get("text")
             if text:
                 self.emit(Log(rank=answer.rank, stream="stderr", text=str(text)))
+        cause = first_cause(found)
+        why = reason(status, ranks, cause.rank if cause else None)
+        status, why = self._building.explain(status, why)
         if self._passed == 0:
             self._first(status)
-        cause = first_cause(found)
-        raise Stop(status, ranks, reason(status, ranks, cause.rank if cause else None))
+        raise Stop(status, ranks, why)
 
     async def _answers(self, futures: Sequence[asyncio.Future[Message]], late: bool) -> list[Answer]:
         stacks = await self._stacks() if late else {}
@@ -249,25 +309,38 @@ class Attempt:
 
     def _patience(self) -> Patience:
         limits = self._context.settings.limits
-        return Patience(limit=limits.run, stall=limits.stall, on_stall=self._show_stacks)
+        return Patience(
+            limit=limits.run, stall=limits.stall, on_stall=self._show_stacks, paused=lambda: self._building.busy
+        )
 
     async def _ask_block(self, side: str, first: int, calls: int, last: int) -> list[Message]:
-        message = {"op": "block", "side": side, "first": first, "calls": calls, "last": last}
+        which = {"side": side, "first": first, "calls": calls, "last": last}
+        message = {"op": "block", **which, "cold": self._plan.cold, "graph": self._plan.graph}
         return await self._ask_all(message, max(0.0, self._timing_ends - time.monotonic()))
 
-    async def _ask_all(self, message: Message, limit: float) -> list[Message]:
-        """All judges' answers to a request that calls the candidate; Stop when a rank fails or never returns."""
+    async def _ask_series(self, series: Series) -> list[Message]:
+        limit = max(0.0, self._timing_ends - time.monotonic())
+        return await self._ask_all(series.request, limit, STALL_TIMES * series.expected_s)
+
+    async def _ask_all(self, message: Message, limit: float, quiet: float = 0.0) -> list[Message]:
+        """All judges' answers to a request that calls the candidate; Stop when a rank fails or never returns.
+
+        ``quiet`` is how many seconds without an answer are no stall.
+        """
         futures = self._context.judges.ask([message] * self._world)
-        patience = dataclasses.replace(self._patience(), limit=limit)
+        patience = self._patience()
+        patience = dataclasses.replace(patience, limit=limit, stall=patience.stall + quiet)
         late = await settle(futures, self._set, patience, call_failed)
         if late or any(not f.done() or f.result().get("gone") or call_failed(f.result()) for f in futures):
             self._stop(await self._answers(futures, late))
         raise_infra(futures)
         return [future.result() for future in futures]
 
-    def _progress(self, figures: TimingFigures, peak: Peak | None, floor: Floor | None) -> None:
-        figures = dataclasses.replace(figures, flags=(*figures.flags, *look_flags(figures.speedup)))
-        self._figures = figures
+    def _progress(self, figures: TimingFigures, held: Yardstick) -> None:
+        figures = dataclasses.replace(
+            figures, flags=(*figures.flags, *self._not_captured, *look_flags(figures.speedup))
+        )
+        self._figures = figures = self._flagged(figures)
         self.emit(
             TimingProgress(
                 samples=figures.samples,
@@ -277,12 +350,21 @@ class Attempt:
                 speedup=figures.speedup,
                 rank_ms=figures.rank_ms,
                 skew=figures.skew,
+                protocol=figures.protocol,
+                cache=figures.cache,
+                graph=figures.graph,
+                launch_ms=figures.launch,
+                clock_mhz=figures.clock_mhz,
                 flags=figures.flags,
             )
         )
-        self._bandwidth = bandwidth_event(self._context.target, figures, peak, floor)
+        self._bandwidth = bandwidth_event(self._context.target, figures, held)
         if self._bandwidth is not None:
             self.emit(self._bandwidth)
+
+    def _flagged(self, figures: TimingFigures) -> TimingFigures:
+        """With what the driver told about the GPUs."""
+        return dataclasses.replace(figures, flags=with_causes(figures.flags, self._watched))
 
     def _log(self, message: Message) -> None:
         self.emit(Log(rank=message["rank"], stream=message["stream"], text=message["text"]))

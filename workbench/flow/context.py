@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from workbench.config import Settings
 from workbench.events import EventStream, RankSummary, Status
+from workbench.flow.gpu_watch import GpuWatch
 from workbench.flow.sets import JudgeSet
 from workbench.target import Target
 
@@ -20,6 +21,7 @@ class Context:
     settings: Settings
     stream: EventStream
     judges: JudgeSet
+    watch: GpuWatch
     numbers: itertools.count[int]
     """Draw numbers; no two trials of a sitting have the same inputs."""
     environment: dict[str, str]

@@ -12,12 +12,16 @@ from collections.abc import Coroutine
 from typing import Any, TypeVar
 
 from problems.binding import judge_job
+from workbench.build.arch import choose_arch
 from workbench.config import Settings
 from workbench.errors import PkwbError, RanksError
-from workbench.events import EventStream, Floor, Notice, Origin, RanksReady, SourceSeen, Status, Verdict
+from workbench.events import EventStream, Notice, Origin, RanksReady, SourceSeen, Status, Verdict
 from workbench.flow.attempt import Attempt
+from workbench.flow.builder import Builder
+from workbench.flow.building import Building, BuildPlace
 from workbench.flow.context import Context, Stop
-from workbench.flow.figures import environment, find_floor, link_peak
+from workbench.flow.figures import Yardstick, environment, find_yardstick, link_peak
+from workbench.flow.gpu_watch import GpuWatch
 from workbench.flow.reports import loading_failed
 from workbench.flow.sets import CandidateSet, JudgeSet, RankSet, exit_words, rank_request
 from workbench.flow.zygote import Zygote
@@ -36,13 +40,16 @@ class Engine:
         self._settings = settings
         self._stream = stream
         self._zygote = Zygote()
+        self._builder = Builder(settings)
+        self._build_place: BuildPlace | None = None
         self._judges: JudgeSet | None = None
         self._baseline: CandidateSet | None = None
         self._context: Context | None = None
         self._standby: asyncio.Task[CandidateSet] | None = None
         self._starting: asyncio.Task[None] | None = None
         self._run: asyncio.Task[Verdict] | None = None
-        self._floors: tuple[Floor | None] | None = None
+        self._held: Yardstick | None = None
+        self._watch = GpuWatch(target.world if target.device == "cuda" else 0)
         self._number = 0
         self._numbers = itertools.count(1)
         self._ending: Status = "superseded"
@@ -101,6 +108,8 @@ class Engine:
             await asyncio.wait([run], timeout=5)
         await _ended(self._starting)
         await self._end_ranks()
+        await self._builder.close()
+        self._watch.close()
 
     def _stop_run(self, ending: Status) -> asyncio.Task[Verdict] | None:
         run = self._run
@@ -137,21 +146,29 @@ class Engine:
     async def _try(self, number: int, source: Source, seen: float) -> Verdict:
         candidates: CandidateSet | None = None
         attempt: Attempt | None = None
+        building = Building(number, source, await self._place_of_builds(), self._stream)
         try:
+            building.begin()
             context = await self._ready()
-            attempt = Attempt(number, source, context, seen)
+            attempt = Attempt(number, source, context, seen, building)
+            await attempt.build()
             attempt.enter("start")
             candidates = await self._take_standby()
             attempt.leave()
-            verdict = await self._stages(attempt, candidates, context)
+            async with building.serving(self._zygote.scratch(candidates.id)):
+                verdict = await self._stages(attempt, candidates, context)
             await candidates.wait_output()
             return verdict
+        except Stop as stop:
+            assert attempt is not None
+            return attempt.verdict(stop.status, stop.ranks, stop.why)
         except asyncio.CancelledError:
             if attempt is not None:
                 self._end_set(candidates)
                 return attempt.verdict(self._ending, (), "")
             raise
         finally:
+            await building.end()
             self._end_set(candidates)
             if not self._closed and self._judges is not None:
                 self._keep_standby()
@@ -160,21 +177,29 @@ class Engine:
         try:
             await attempt.load(candidates)
             await attempt.check()
-            if self._settings.run.samples > 0:
+            if self._settings.run.samples > 0 and not self._target.not_timed:
                 self._keep_standby()
                 await asyncio.wait([self._standby] if self._standby else [])
                 attempt.enter("time")
                 peak = await link_peak(context.judges, self._target, self._zygote.torch, self._settings.limits.start)
-                await attempt.time(peak, await self._floor(peak))
+                await attempt.time(await self._yardstick(peak))
             return attempt.ok()
         except Stop as stop:
             return attempt.verdict(stop.status, stop.ranks, stop.why)
 
-    async def _floor(self, peak: Peak | None) -> Floor | None:
-        """The floor; this machine is looked at once in a sitting."""
-        if self._floors is None:
-            self._floors = (await asyncio.to_thread(find_floor, self._target, peak),)
-        return self._floors[0]
+    async def _place_of_builds(self) -> BuildPlace:
+        """What attempts build with; the GPUs are asked once in a sitting."""
+        if self._build_place is None:
+            arch = await asyncio.to_thread(choose_arch, self._settings.build.arch)
+            full = self._settings.build.full
+            self._build_place = BuildPlace(builder=self._builder, arch=arch, full=full, device=self._target.device)
+        return self._build_place
+
+    async def _yardstick(self, peak: Peak | None) -> Yardstick:
+        """What figures are held against; this machine is looked at once in a sitting."""
+        if self._held is None:
+            self._held = await asyncio.to_thread(find_yardstick, self._target, peak)
+        return self._held
 
     def _end_set(self, ranks: RankSet | None) -> None:
         if ranks is not None:
@@ -237,6 +262,7 @@ class Engine:
             settings=self._settings,
             stream=self._stream,
             judges=judges,
+            watch=self._watch,
             numbers=self._numbers,
             environment=environment(self._target, zygote),
         )

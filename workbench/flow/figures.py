@@ -7,12 +7,14 @@ import contextlib
 import os
 import platform
 import time
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import workbench
 from problems.binding import figure
-from problems.wording import largest
+from problems.wording import figure_by_rank, largest
 from workbench.errors import PkwbError
-from workbench.events import Bandwidth, Floor
+from workbench.events import Bandwidth, Floor, RankBandwidth
 from workbench.flow.sampling import TimingFigures
 from workbench.flow.sets import JudgeSet
 from workbench.flow.zygote import Zygote
@@ -21,22 +23,33 @@ from workbench.ranks.channel import Message
 from workbench.target import Target
 from workbench.topology.cost import as_floor, roofline
 from workbench.topology.detect import detect
+from workbench.topology.ports import Port, ports
 from workbench.topology.terms import work_of
 
 
-def find_floor(target: Target, peak: Peak | None) -> Floor | None:
-    """The floor on the what-if topology, else on this machine, which is looked at; None where nothing can be said."""
-    work = work_of(target.binding)
-    if work is None:
-        return None
-    with contextlib.suppress(PkwbError):  # links that cannot be seen leave the floor out, not the figures
-        return as_floor(roofline(work, target.what_if or detect(target.world, target.device, peak)))
-    return None
+@dataclass(frozen=True, kw_only=True)
+class Yardstick:
+    """What the figures of an attempt are held against."""
+
+    peak: Peak | None = None
+    """The best rate measured between these ranks."""
+    floor: Floor | None = None
+    """The least time, on the what-if topology if there is one."""
+    ports: tuple[Port | None, ...] = ()
+    """Each rank's links on paper, on the machine that runs."""
 
 
-def bandwidth_event(
-    target: Target, figures: TimingFigures, peak: Peak | None, floor: Floor | None = None
-) -> Bandwidth | None:
+def find_yardstick(target: Target, peak: Peak | None) -> Yardstick:
+    """Looks at this machine for floor and links; links that cannot be seen leave them out, not the figures."""
+    here, work = None, work_of(target.binding)
+    with contextlib.suppress(PkwbError):
+        here = detect(target.world, target.device, peak)
+    chosen = target.what_if or here
+    floor = as_floor(roofline(work, chosen)) if work is not None and chosen is not None else None
+    return Yardstick(peak=peak, floor=floor, ports=ports(here) if here is not None else ())
+
+
+def bandwidth_event(target: Target, figures: TimingFigures, held: Yardstick) -> Bandwidth | None:
     """Effective bandwidth of candidate and reference by the problem's needed bytes and the median times.
 
     None where the problem's bytes are not known; no share of the peak where no byte needs to move.
@@ -46,20 +59,46 @@ def bandwidth_event(
         return None
     needed = largest(binding, "needed_bytes")
     seconds, reference_s = figures.candidate.median / 1e3, figures.reference.median / 1e3
-    gbps = effective(needed, seconds)
     collective = problem.collective
     size = figure(binding, collective.bytes) if collective else 0.0
+    peak, ranks = held.peak, _by_rank(figure_by_rank(binding, "needed_bytes"), seconds, held)
+    most = max(ranks, key=lambda one: one.needed_bytes)
+    port = held.ports[most.rank] if most.rank < len(held.ports) else None
     return Bandwidth(
         needed_bytes=needed,
         reference_bytes=largest(binding, "reference_bytes"),
-        gbps=gbps,
+        gbps=most.gbps,
         reference_gbps=effective(needed, reference_s),
         busbw=busbw(collective.op, size, seconds, target.world) if collective else None,
         peak_gbps=peak.gbps if peak else None,
-        share=share(gbps, peak.gbps) if peak and needed else None,
+        share=most.share,
         label=peak.label if peak else f"{target.device}, no peak measured",
-        floor=floor,
+        floor=held.floor,
+        nominal_gbps=most.nominal_gbps,
+        nominal_share=most.nominal_share,
+        nominal_label=port.label if port else "",
+        ranks=ranks,
     )
+
+
+def _by_rank(needed: Sequence[float], seconds: float, held: Yardstick) -> tuple[RankBandwidth, ...]:
+    """Each rank by its own bytes and its own links; a call takes as long for all as for the slowest."""
+    found = []
+    for rank, count in enumerate(needed):
+        gbps = effective(count, seconds)
+        port = held.ports[rank] if rank < len(held.ports) else None
+        nominal = port.gbps if port else None
+        found.append(
+            RankBandwidth(
+                rank=rank,
+                needed_bytes=count,
+                gbps=gbps,
+                share=share(gbps, held.peak.gbps) if held.peak and count else None,
+                nominal_gbps=nominal,
+                nominal_share=share(gbps, nominal) if count else None,
+            )
+        )
+    return tuple(found)
 
 
 async def link_peak(judges: JudgeSet, target: Target, torch: str, limit: float) -> Peak | None:
@@ -105,6 +144,7 @@ def environment(target: Target, zygote: Zygote) -> dict[str, str]:
         "torch": zygote.torch,
         "ranks_python": zygote.python,
         "device": target.device,
+        **({"shared_gpus": target.shared.name} if target.shared else {}),
         "world": str(target.world),
         "size": target.binding.size,
         "dtype": target.binding.dtype,

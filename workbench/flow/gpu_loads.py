@@ -5,15 +5,16 @@ from __future__ import annotations
 from typing import Any
 
 from workbench.errors import UsageError
-from workbench.events import GpuLoad
-from workbench.topology.nvml import Counters, answer, chosen_gpus, close_nvml, handle_of, link_counters, open_nvml
+from workbench.events import GpuLoad, PeerTraffic
+from workbench.flow.traffic import Traffic
+from workbench.topology.chosen import RankGpu, rank_gpus
+from workbench.topology.nvml import active_links, answer, close_nvml, link_counters, links_by_peer, open_nvml
+from workbench.topology.throttle import held_by
 
 MEMORY_STEP = 100_000_000
 """Bytes to which memory is rounded: what is shown, and no more goes over ssh."""
 POWER_STEP = 5.0
 """Watts to which power is rounded: a GPU at rest wavers by less."""
-
-Rates = tuple[float | None, float | None]
 
 
 class GpuLoads:
@@ -26,9 +27,10 @@ class GpuLoads:
     def __init__(self, world: int) -> None:
         self._world = world
         self._nvml: Any = None
-        self._handles: list[Any] = []
-        self._before: dict[int, Counters] = {}
-        self._moving: set[int] = set()
+        self._gpus: list[RankGpu] = []
+        self._linked: list[bool] = []
+        self._peers: list[dict[int, tuple[int, ...]]] = []
+        self._traffic = Traffic()
 
     def look(self) -> tuple[GpuLoad, ...]:
         """One figure of each kind and rank; empty where the GPUs cannot be looked at."""
@@ -36,13 +38,13 @@ class GpuLoads:
         if nvml is None:
             return ()
         try:
-            return tuple(self._load(nvml, rank, handle) for rank, handle in enumerate(self._handles))
+            return tuple(self._load(nvml, rank, gpu) for rank, gpu in enumerate(self._gpus))
         except nvml.NVMLError:
             return ()
 
     def forget(self) -> None:
         """Let the next look begin a new stretch of link traffic."""
-        self._before.clear()
+        self._traffic.forget()
 
     def close(self) -> None:
         """Leave NVML."""
@@ -55,19 +57,29 @@ class GpuLoads:
             return None
         try:
             self._nvml = open_nvml("the GPUs cannot be looked at")
-            self._handles = [handle_of(self._nvml, gpu) for gpu in chosen_gpus(self._world)]
+            self._gpus = rank_gpus(self._nvml, self._world)
+            self._linked = [bool(active_links(self._nvml, gpu.card)[0]) and not gpu.instance for gpu in self._gpus]
+            self._peers = [self._links_to_ranks(gpu) for gpu in self._gpus]
         except UsageError:
+            self.close()
             self._world = 0
         except self._nvml.NVMLError:
             self.close()
         return self._nvml
 
-    def _load(self, nvml: Any, rank: int, handle: Any) -> GpuLoad:
-        memory = nvml.nvmlDeviceGetMemoryInfo(handle)
-        busy = answer(nvml, None, nvml.nvmlDeviceGetUtilizationRates, handle)
-        power = answer(nvml, None, nvml.nvmlDeviceGetPowerUsage, handle)
-        clock = answer(nvml, None, nvml.nvmlDeviceGetClockInfo, handle, nvml.NVML_CLOCK_SM)
-        sent, received = self._rates(rank, link_counters(nvml, handle))
+    def _links_to_ranks(self, gpu: RankGpu) -> dict[int, tuple[int, ...]]:
+        """A GPU's direct NVLinks by the rank at the other end."""
+        ranks = {other.bus: rank for rank, other in enumerate(self._gpus)}
+        found = {} if gpu.instance else links_by_peer(self._nvml, gpu.card)
+        return {ranks[bus]: links for bus, links in found.items() if bus in ranks}
+
+    def _load(self, nvml: Any, rank: int, gpu: RankGpu) -> GpuLoad:
+        memory = nvml.nvmlDeviceGetMemoryInfo(gpu.handle)
+        busy = answer(nvml, None, nvml.nvmlDeviceGetUtilizationRates, gpu.card)
+        power = answer(nvml, None, nvml.nvmlDeviceGetPowerUsage, gpu.card)
+        clock = answer(nvml, None, nvml.nvmlDeviceGetClockInfo, gpu.card, nvml.NVML_CLOCK_SM)
+        counters = link_counters(nvml, gpu.card) if self._linked[rank] else None
+        sent, received = self._traffic.rates((rank,), counters)
         return GpuLoad(
             rank=rank,
             busy_percent=None if busy is None else float(busy.gpu),
@@ -77,19 +89,16 @@ class GpuLoads:
             power_watts=None if power is None else round(power / 1000 / POWER_STEP) * POWER_STEP,
             sent_gbps=sent,
             received_gbps=received,
+            counters=self._traffic.worth((rank,), counters) if self._linked[rank] else "no links",
+            peers=self._by_peer(nvml, rank, gpu),
+            held_by=held_by(nvml, gpu.card),
         )
 
-    def _rates(self, rank: int, now: Counters | None) -> Rates:
-        """GB/s since the look before, to one decimal; None until the counters were once seen to move."""
-        before = self._before.get(rank)
-        if now is not None:
-            self._before[rank] = now
-        if now is None or before is None or now.at_us <= before.at_us:
-            return None, None
-        sent, received = now.sent - before.sent, now.received - before.received
-        if sent > 0 or received > 0:
-            self._moving.add(rank)
-        if rank not in self._moving or min(sent, received) < 0:
-            return None, None
-        seconds = (now.at_us - before.at_us) / 1e6
-        return round(sent / seconds / 1e9, 1), round(received / seconds / 1e9, 1)
+    def _by_peer(self, nvml: Any, rank: int, gpu: RankGpu) -> tuple[PeerTraffic, ...]:
+        """Traffic on direct links, once it was seen."""
+        found = []
+        for peer, links in self._peers[rank].items():
+            sent, received = self._traffic.rates((rank, peer), link_counters(nvml, gpu.card, links))
+            if sent is not None and received is not None:
+                found.append(PeerTraffic(rank=peer, sent_gbps=sent, received_gbps=received))
+        return tuple(found)

@@ -144,7 +144,8 @@ class _Bench:
     async def _start(self, ranks: LinkSet, role: str, first: bool) -> list[Mechanism]:
         """What a new set is to measure: collectives among all ranks alone."""
         threads = self._settings.ranks.threads or max(1, (os.cpu_count() or 1) // ranks.world)
-        request = {"role": role, "world": ranks.world, "device": self._device, "threads": threads}
+        request: Message = {"role": role, "world": ranks.world, "device": self._device}
+        request |= {"shared_gpus": 0, "threads": threads}
         await ranks.start(request, self._settings.limits.start)
         answer = (await ranks.all({"op": "mechanisms"}, self._settings.limits.start))[0]
         if first:

@@ -13,6 +13,7 @@ from workbench.ranks.channel import Message
 from workbench.ranks.failures import read_failure
 
 _MOST_MS = 1e9
+_SIDE_WORDS = {"baseline": "reference", "candidate": "candidate"}
 
 
 def loading_failed(message: Message) -> bool:
@@ -39,6 +40,16 @@ def error_words(failure: Message) -> str:
 
 def call_failed(message: Message) -> bool:
     return bool(message.get("gone")) or (message.get("report") or {}).get("status") == "crash"
+
+
+def not_captured_flags(begun: Sequence[Message]) -> tuple[str, ...]:
+    """For each side that some rank could not capture as a graph, the flag with the first rank's reason."""
+    why: dict[str, str] = {}
+    for answer in begun:
+        why = {**answer["plain"], **why}
+    if len(set(why.values())) < len(why):
+        return (f"not-captured ({why['candidate']})",)
+    return tuple(f"not-captured ({_SIDE_WORDS[side]}: {words})" for side, words in why.items())
 
 
 def raise_infra(futures: Sequence[asyncio.Future[Message]]) -> None:

@@ -7,18 +7,21 @@ import math
 import secrets
 import time
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from statistics import median
 
 from workbench.errors import RanksError
-from workbench.events import Ratio, Spread
+from workbench.events import Cache, LaunchTime, Protocol, Ratio, Spread
+from workbench.flow.sides import Block, Rows, Side
+from workbench.judge.conditions import clock_flags, launch_flags, settled
 from workbench.ranks.channel import Message
+from workbench.ranks.shared import PATIENCE_NS
 
 BLOCK = 10
 """Timed calls of one side before the other side gets its turn."""
 WARM_UP_CALLS = 20
 WARM_UP_S = {"cpu": 0.0, "cuda": 0.5}
-"""Seconds of warm-up a side at least: a GPU's clocks ramp up, a CPU call is warm after ``WARM_UP_CALLS``."""
+"""Seconds of warm-up a side unless the GPUs' clocks have settled before; a CPU call is warm after ``WARM_UP_CALLS``."""
 _WARM_UP_CAP_S = 2.0
 _MOST_WARM_UP_CALLS = 500
 _BUDGET_S = 30.0
@@ -31,29 +34,19 @@ _SHORTEST_CALL_NS = 300
 
 SIDES = ("baseline", "candidate")
 
-Blocks = list[list[list[int]]]
-"""Durations in ns by block, rank and call."""
 
+@dataclass(frozen=True, kw_only=True)
+class SamplingPlan:
+    """What is sampled, and how."""
 
-@dataclass
-class Side:
-    """What was measured of one side."""
-
-    blocks: Blocks = field(default_factory=list)
-    brackets: list[int] = field(default_factory=list)
-    """The judge's own bracket around each call, on its slowest rank, in ns."""
-
-    def by_rank(self) -> list[list[int]]:
-        """P rows of all durations in ns, in the order measured."""
-        return [[ns for block in self.blocks for ns in block[rank]] for rank in range(len(self.blocks[0]))]
-
-    def slowest(self) -> list[list[int]]:
-        """Per block, each call's duration on its slowest rank, in ns."""
-        return [[max(calls) for calls in zip(*block)] for block in self.blocks]
-
-    def claims(self) -> list[int]:
-        """Each call's duration on its slowest rank, in ns, in the order measured."""
-        return [ns for block in self.slowest() for ns in block]
+    samples: int
+    """Timed calls a side that are wanted."""
+    device: str
+    cold: bool = False
+    graph: bool = False
+    """Whether calls are replays of CUDA graphs, on both sides."""
+    most_mhz: int = 0
+    """The highest clock of the slowest GPU's multiprocessors; 0 where it is not known, and on the CPU."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,6 +60,11 @@ class TimingFigures:
     speedup: Ratio
     rank_ms: tuple[float, ...]
     skew: float
+    protocol: Protocol = "pkwb"
+    cache: Cache = "warm"
+    graph: bool = False
+    launch: LaunchTime | None = None
+    clock_mhz: float | None = None
     flags: tuple[str, ...]
 
 
@@ -84,10 +82,9 @@ AskBlock = Callable[[str, int, int, int], Awaitable[list[Message]]]
 class Sampler:
     """Runs the plan R C C R R C C R ... through ``ask(side, first, calls, last)``, which gets all judges' answers."""
 
-    def __init__(self, ask: AskBlock, samples: int, device: str, on_figures: Callable[[TimingFigures], None]) -> None:
+    def __init__(self, ask: AskBlock, plan: SamplingPlan, on_figures: Callable[[TimingFigures], None]) -> None:
         self._ask = ask
-        self._wanted = samples
-        self._warm_up_s = WARM_UP_S[device]
+        self._plan = plan
         self._on_figures = on_figures
         self._seed = secrets.randbits(32)
         self._next_call = dict.fromkeys(SIDES, 0)
@@ -111,37 +108,43 @@ class Sampler:
     async def _warm_up(self) -> float:
         """Untimed calls, as many of either side, so that call i has the same inputs on both; seconds of a pair.
 
-        Their time is the parent's own: a rank that claims to need none must not keep the warm-up going.
+        Their time is the parent's own, and the clock that has to settle is seen by the baseline's ranks: what a
+        candidate claims must not keep the warm-up going.
         """
         spent, calls, batch = dict.fromkeys(SIDES, 0.0), 0, 1
+        clocks: Rows = []
         while batch > 0:
             for side in SIDES:
                 started = time.perf_counter()
-                await self._timed_block(side, batch, last=False)
+                block = await self._timed_block(side, batch, last=False)
                 spent[side] += time.perf_counter() - started
+                clocks = block.mhz if side == "baseline" else clocks
             calls += batch
             slowest = max(max(spent.values()) / calls, 1e-6)
-            wanted = max(WARM_UP_CALLS, math.ceil(self._warm_up_s / slowest))
+            wanted = WARM_UP_CALLS if calls < WARM_UP_CALLS else calls + self._more(clocks, max(spent.values()))
             batch = min(wanted, math.ceil(_WARM_UP_CAP_S / slowest), _MOST_WARM_UP_CALLS) - calls
         return sum(spent.values()) / calls
 
+    def _more(self, clocks: Rows, spent_s: float) -> int:
+        """Calls that the warm-up still needs: a block at a time, until clocks have settled or time is up."""
+        if spent_s >= WARM_UP_S[self._plan.device] or settled(clocks, self._plan.most_mhz):
+            return 0
+        return BLOCK
+
     def _affordable(self, pair_s: float) -> int:
-        return min(self._wanted, max(_MIN_SAMPLES, int(_BUDGET_S / max(pair_s, 1e-9))))
+        return min(self._plan.samples, max(_MIN_SAMPLES, int(_BUDGET_S / max(pair_s, 1e-9))))
 
     async def _block(self, side: str, calls: int, last: bool) -> None:
-        durations, brackets = await self._timed_block(side, calls, last)
-        target = self.reference if side == "baseline" else self.candidate
-        target.blocks.append(durations)
-        target.brackets += (max(ns) for ns in zip(*brackets))
+        block = await self._timed_block(side, calls, last)
+        (self.reference if side == "baseline" else self.candidate).blocks.append(block)
 
-    async def _timed_block(self, side: str, calls: int, last: bool) -> tuple[list[list[int]], list[list[int]]]:
+    async def _timed_block(self, side: str, calls: int, last: bool) -> Block:
         first = self._next_call[side]
         self._next_call[side] = first + calls
         answers = await self._ask(side, first, calls, first + calls - 1 if last else -1)
         if any("samples" not in answer or "report" in answer for answer in answers):
             raise Mismatch(answers)
-        rows = [answer["samples"] for answer in answers]
-        return [[call[0] for call in row] for row in rows], [[call[1] for call in row] for row in rows]
+        return Block.of(answers)
 
     def _figures(self, total: int) -> TimingFigures:
         # numpy takes 0.1 s to import: here in a thread, while samples are taken elsewhere
@@ -149,7 +152,7 @@ class Sampler:
 
         matrix = self.candidate.by_rank()
         reference, candidate = self.reference.slowest(), self.candidate.slowest()
-        flags = statistics.flags(matrix)
+        clocks = [*self.candidate.clocks(), *self.reference.clocks()]
         return TimingFigures(
             samples=len(matrix[0]),
             total=total,
@@ -158,24 +161,46 @@ class Sampler:
             speedup=statistics.speedup(reference, candidate, self._seed),
             rank_ms=tuple(ns / 1e6 for ns in statistics.rank_medians(matrix)),
             skew=statistics.skew(matrix),
-            flags=(*flags, "clock-disagreement") if self.clocks_disagree() else flags,
+            cache="cold" if self.candidate.cold and self.reference.cold else "warm",
+            graph=self._plan.graph,
+            launch=self._launch(),
+            clock_mhz=median(clocks) if min(clocks) > 0 else None,
+            flags=(*statistics.flags(matrix), *self._conditions(clocks)),
         )
+
+    def _launch(self) -> LaunchTime | None:
+        if self._plan.device == "cpu":
+            return None
+        return LaunchTime(candidate=median(self.candidate.host()) / 1e6, reference=median(self.reference.host()) / 1e6)
+
+    def _conditions(self, clocks: list[int]) -> list[str]:
+        """Flags about how the calls were made; on the CPU the last two alone can be."""
+        found: list[str] = []
+        if self._plan.device == "cuda":
+            found += clock_flags(clocks, self._plan.most_mhz)
+            for name, side in (("candidate", self.candidate), ("reference", self.reference)):
+                found += launch_flags(name, side.claims(), side.host(), side.held())
+        if self._plan.cold and not (self.candidate.cold and self.reference.cold):
+            found.append("not-cold (no memory to fill the cache from)")
+        return [*found, "clock-disagreement"] if self.clocks_disagree() else found
 
     def clocks_disagree(self) -> bool:
         """Whether the ranks claim much less time than the judges' own brackets around the calls leave room for.
 
         A bracket also holds the message to the rank, the changed inputs and the alignment. What they cost is known from
-        the reference's calls in between, which are made in the same way; it is doubled for safety. The claims' median
-        is held against the shortest tenth of the brackets: work takes its time in every call, while on a busy machine
-        most calls may wait for a core longer than they take.
+        the reference's calls in between, which are made in the same way; it is doubled for safety. On GPUs launches are
+        hidden while the gate is shut, so that they explain no more than its patience, whatever the ranks claim. The
+        claims' median is held against the shortest tenth of the brackets: work takes its time in every call, while on
+        a busy machine most calls may wait for a core longer than they take.
         """
         claims = self.candidate.claims()
         if not claims:
             return False
-        gaps = [bracket - claim for bracket, claim in zip(self.reference.brackets, self.reference.claims())]
+        gaps = [bracket - claim for bracket, claim in zip(self.reference.brackets(), self.reference.claims())]
         overhead = max(median(gaps), _MIN_OVERHEAD_NS)
-        shortest = sorted(self.candidate.brackets)[len(claims) // 10]
-        unexplained = shortest - 2 * overhead
+        tenth = len(claims) // 10
+        hidden = min(sorted(self.candidate.host())[tenth], PATIENCE_NS)
+        unexplained = sorted(self.candidate.brackets())[tenth] - 2 * overhead - hidden
         claimed = median(claims)
         return claimed < _SHORTEST_CALL_NS or (unexplained > 0 and claimed < _DISAGREEMENT * unexplained)
 

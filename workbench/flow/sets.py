@@ -25,7 +25,14 @@ LogHandler = Callable[[Message], None]
 def rank_request(target: Target, role: str, threads: int) -> Message:
     """What the zygote is told of a set; ``threads`` 0 shares the cores between the ranks."""
     share = max(1, (os.cpu_count() or 1) // target.world)
-    return {"role": role, "world": target.world, "device": target.device, "threads": threads or share}
+    shared = target.shared.count if target.shared else 0
+    return {
+        "role": role,
+        "world": target.world,
+        "device": target.device,
+        "shared_gpus": shared,
+        "threads": threads or share,
+    }
 
 
 class RankSet:

@@ -26,6 +26,8 @@ class Patience:
     limit: float
     stall: float
     on_stall: Callable[[], Awaitable[None]]
+    paused: Callable[[], bool] = lambda: False
+    """Whether the ranks wait for something that has a limit of its own; that time does not count."""
 
 
 async def settle(
@@ -43,8 +45,12 @@ async def settle(
     started = time.monotonic()
     deadline, stall_at = started + patience.limit, started + patience.stall
     grace_end: float | None = None
+    looked = started
     while pending := _unanswered(futures, told, on_answer):
         now = time.monotonic()
+        if patience.paused():
+            deadline, stall_at = deadline + now - looked, stall_at + now - looked
+        looked = now
         if grace_end is None and (candidates.exits or any(f.done() and failed(f.result()) for f in futures)):
             grace_end = now + GRACE_S
         if grace_end is not None and now >= grace_end:

@@ -12,8 +12,9 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-from workbench.devices import NO_MULTICAST
+from workbench.devices import BY_BUS, NO_MULTICAST
 from workbench.errors import RanksError
+from workbench.files import cache_dir
 from workbench.flow.leftovers import end_leftovers
 from workbench.flow.wire import Wire
 from workbench.ranks.channel import Message
@@ -29,6 +30,8 @@ _KEPT_VARIABLES = (
     "VIRTUAL_ENV",
     "CUDA_HOME",
     "CUDA_PATH",
+    "CUTLASS_ROOT",
+    "THUNDERKITTENS_ROOT",
 )
 _KEPT_PREFIXES = ("CUDA_VISIBLE_", "NCCL_", "GLOO_", "OMP_", "MKL_", "NVSHMEM_", "TORCH_", "TRITON_")
 _BOOT = """\
@@ -105,16 +108,20 @@ class Zygote:
         self.torch, self.python = message["torch"], message["python"]
 
     def fork(self, request: Message, fds: list[int], handler: Callable[[Message], None]) -> int:
-        """Fork a set of ranks; its number. ``request`` holds role, world, device and threads."""
-        wire, directory = self._connected()
+        """Fork a set of ranks; its number. ``request`` holds role, world, device, shared_gpus and threads."""
+        wire, _directory = self._connected()
         set_id = self._next_set
         self._next_set += 1
         self._handlers[set_id] = handler
-        folder = directory / f"set-{set_id}"
+        folder = self.scratch(set_id)
         folder.mkdir()
         store = str(folder / "store")
         wire.send({"op": "fork", "set": set_id, "dir": str(folder), "store": store, **request}, fds)
         return set_id
+
+    def scratch(self, set_id: int) -> Path:
+        """The folder that the ranks of a set share; it goes away with them."""
+        return self._connected()[1] / f"set-{set_id}"
 
     def kill(self, set_id: int) -> None:
         """End a set at once; its handler hears ``gone`` when nothing of it is left."""
@@ -137,7 +144,7 @@ class Zygote:
             self._wire.close()
             self._wire = None
         if self._process is not None:
-            await _ended(self._process)
+            await ended(self._process)
             self._process = None
         if self._directory is not None:
             if self._lost:
@@ -202,17 +209,18 @@ class Zygote:
 
 
 def rank_environment(directory: Path) -> dict[str, str]:
-    """The ranks' environment: an allow-list of the user's, an empty home, loopback for gloo, no multicast."""
+    """The ranks' environment: an allow-list of the user's, an empty home, gloo on loopback, GPUs by bus, no multicast."""
     kept = {k: v for k, v in os.environ.items() if k in _KEPT_VARIABLES or k.startswith(_KEPT_PREFIXES)}
     own = {
         "HOME": str(directory),
         "TMPDIR": str(directory),
+        "KERNELS_CACHE_DIR": str(cache_dir() / "kernels"),
         "GLOO_SOCKET_IFNAME": "lo0" if sys.platform == "darwin" else "lo",
     }
-    return {**kept, **own, **NO_MULTICAST}
+    return {**kept, **own, **NO_MULTICAST, **BY_BUS}
 
 
-async def _ended(process: subprocess.Popen[bytes]) -> None:
+async def ended(process: subprocess.Popen[bytes]) -> None:
     """Wait for the process, and after 5 s end it."""
     for _ in range(500):
         if process.poll() is not None:

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from workbench.events import Ratio, Spread
+from workbench.judge.trials import student
 
 Array = NDArray[np.float64]
 
@@ -22,8 +23,6 @@ FEW_SAMPLES = 30
 _LEAST = 1e-9
 """What counts as the shortest time, in the samples' unit: a coarse clock, or a rank that lies, may say 0."""
 _NORMAL = 1.96
-_STUDENT = (12.71, 4.30, 3.18, 2.78, 2.57, 2.45, 2.36, 2.31, 2.26, 2.23)
-"""97.5% points of Student's t by degrees of freedom, from 1."""
 
 
 def over_ranks(matrix: ArrayLike) -> Array:
@@ -130,8 +129,7 @@ def _stretch(ratios: Array, sampling: float) -> float:
     if between <= sampling:
         return 1.0
     freedom = count - 1
-    student = _STUDENT[freedom - 1] if freedom <= len(_STUDENT) else _NORMAL + 2.5 / freedom
-    full = float(np.sqrt(count / freedom)) * student / _NORMAL
+    full = float(np.sqrt(count / freedom)) * student(freedom) / _NORMAL
     return 1.0 + (1.0 - sampling / between) * (full - 1.0)
 
 

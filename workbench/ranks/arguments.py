@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import torch
@@ -30,6 +30,20 @@ class Arguments:
         for place, items in self._lists.items():
             self.values[place][:] = items
 
+    def stage(self, deltas: Iterable[Delta]) -> Callable[[], None]:
+        """Bring changed elements to the device; the function that is returned writes them, without a wait for it."""
+        deltas = list(deltas)
+        for delta in deltas:
+            if delta.argument in self._pristine:
+                _write(self._pristine[delta.argument], delta)
+        pieces = [piece for delta in deltas for piece in _pieces(self._leaves[delta.argument], delta)]
+
+        def write() -> None:
+            for flat, places, values in pieces:
+                flat[places] = values
+
+        return write
+
     def after(self) -> list[list[torch.Tensor]]:
         """The tensors of every argument as the last call left them."""
         return [leaves(value) for value in self.values]
@@ -42,12 +56,18 @@ class Arguments:
 
 
 def _write(tensors: list[torch.Tensor], delta: Delta) -> None:
-    """Write a delta into tensors whose elements are counted one after the other."""
+    for flat, places, values in _pieces(tensors, delta):
+        flat[places] = values
+
+
+def _pieces(tensors: list[torch.Tensor], delta: Delta) -> Iterator[tuple[torch.Tensor, torch.Tensor, torch.Tensor]]:
+    """A delta's share of each tensor, whose elements are counted one after the other: flat view, places, values."""
     start = 0
     for tensor in tensors:
         inside = (delta.indices >= start) & (delta.indices < start + tensor.numel())
         places, values = delta.indices[inside] - start, delta.values[inside]
-        tensor.view(-1)[places.to(tensor.device)] = values.to(tensor.device)
+        if len(places):
+            yield tensor.view(-1), places.to(tensor.device), values.to(tensor.device)
         start += tensor.numel()
 
 

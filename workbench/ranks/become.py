@@ -12,8 +12,12 @@ import sys
 from collections.abc import Iterable
 from pathlib import Path
 
+from workbench.ranks.built import SOCKET, SOCKET_NAME
+
 _PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
+# NCCL takes two ranks on one GPU only for ranks of two hosts, which talk through sockets.
+_SHARING = {"NCCL_SOCKET_IFNAME": "lo", "NCCL_IB_DISABLE": "1", "TORCH_SYMM_MEM_ALLOW_OVERLAPPING_DEVICES": "1"}
 
 
 def prctl(option: int, value: int) -> None:
@@ -52,23 +56,32 @@ def become_rank(parent: int, output: int, errors: int, stacks: int, keep: Iterab
     faulthandler.register(signal.SIGUSR1, file=stacks, all_threads=True)
 
 
-def rank_environment(rank: int, world: int, home: str) -> None:
+def rank_environment(rank: int, world: int, home: str, shared_gpus: int = 0) -> None:
     """The few variables that launchers set for a rank, an empty home, and a scratch folder as working directory.
 
-    ``home`` lies in the scratch folder of the rank's set.
+    ``home`` lies in the scratch folder of the rank's set. ``shared_gpus`` is how many GPUs the ranks share; 0: each
+    has one of its own.
     """
     Path(home).mkdir(parents=True, exist_ok=True)
     # PyTorch's symmetric memory looks for a peer's socket in its own TMPDIR: a set shares one.
     names = {
         "RANK": rank,
-        "LOCAL_RANK": rank,
+        "LOCAL_RANK": rank_gpu(rank, shared_gpus),
         "WORLD_SIZE": world,
-        "LOCAL_WORLD_SIZE": world,
+        "LOCAL_WORLD_SIZE": shared_gpus or world,
         "HOME": home,
         "TMPDIR": Path(home).parent,
+        SOCKET: Path(home).parent / SOCKET_NAME,
     }
     os.environ.update({name: str(value) for name, value in names.items()})
+    if shared_gpus:
+        os.environ.update(_SHARING, NCCL_HOSTID=f"pkwb-{rank}")
     os.chdir(home)
+
+
+def rank_gpu(rank: int, shared_gpus: int) -> int:
+    """The index of a rank's GPU; ``shared_gpus`` as in :func:`rank_environment`."""
+    return rank % shared_gpus if shared_gpus else rank
 
 
 def flush_output() -> None:

@@ -6,11 +6,13 @@ A baseline rank is the same with the reference's source: what the candidate is c
 
 from __future__ import annotations
 
+import dataclasses
 import gc
 import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import torch
@@ -22,22 +24,26 @@ from workbench.ranks.checkout import generate
 from workbench.ranks.device import init_group, make_device
 from workbench.ranks.draws import Delta
 from workbench.ranks.failures import failure
+from workbench.ranks.graphs import CapturedCall, NotCaptured, capture
 from workbench.ranks.loading import MODULE, load
 from workbench.ranks.peak import measure_peak, peak_bytes
+from workbench.ranks.series import MARKS, Values, cache_bytes, rotation, timed, warm_up
 from workbench.ranks.shared import Region, Slots
-from workbench.ranks.timing import Timer
+from workbench.ranks.timing import Timed, Timer
 from workbench.ranks.transport import PayloadError, pack, unpack
 
 _now = time.perf_counter
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class RankPlace:
     """Where a rank stands: its number, its set, and what it shares with the others."""
 
     rank: int
     world: int
     device: str
+    gpu: int
+    """Index of its GPU, which other ranks may share; without meaning on the CPU."""
     threads: int
     store: str
     slots: Slots
@@ -54,14 +60,17 @@ class CandidateRank:
         self._outbox = outbox
         self._device = make_device(place.device)
         self._arguments = Arguments((), (), torch.device("cpu"))
+        self._variants: list[Values] = []
+        self._captured: CapturedCall | None = None
         self._result: Any = None
         self._path = ""
 
     def main(self) -> None:
         """Get ready, load what the parent sends, and serve the judge."""
-        self._device.set_up(self._place.rank, self._place.threads)
+        self._device.set_up(self._place.gpu, self._place.threads)
         init_group(self._device, self._place.rank, self._place.world, self._place.store)
         self._timer = Timer(self._device, self._place.slots, self._place.rank)
+        self._most_mhz = self._device.most_mhz()
         _first_collective(self._device.tensor_device)
         self._control.send({"event": "ready", "torch": torch.__version__})
         message = self._control.receive()
@@ -101,11 +110,50 @@ class CandidateRank:
         if "inputs" in message:
             values = unpack(message["inputs"], self._inbox)
             named = zip(message["kinds"], values)
+            self._captured = None  # its replays read the arguments that go away
             self._arguments = Arguments(named, message["mutable"], self._device.tensor_device)
-        self._arguments.refresh(_deltas(message, self._inbox))
+        self._arguments.refresh(_deltas(message, "deltas", self._inbox))
         self._result = None
-        self._result, ns = self._timer.call(self._solution, self._arguments.values)
-        return {"ns": ns}
+        self._result, took = self._made(message)
+        return {**dataclasses.asdict(took), "most_mhz": self._most_mhz}
+
+    def _made(self, message: Message) -> tuple[Any, Timed]:
+        """One call as the message wants it: timed behind the gate if it brings new values, else just made."""
+        if "late" not in message:
+            return self._timer.call(self._solution, self._arguments.values)
+        late = self._arguments.stage(_deltas(message, "late", self._inbox))
+        solution = self._captured if message["graph"] and self._captured else self._solution
+        return self._timer.time(solution, self._arguments.values, late, message["cold"])
+
+    def _capture(self, _message: Message) -> Message:
+        """Make a call with these arguments a CUDA graph, which timed calls may replay; why it cannot be one."""
+        self._captured = None
+        self._arguments.refresh(())
+        try:
+            self._captured = capture(self._solution, self._arguments.values, self._device.tensor_device)
+        except NotCaptured as error:
+            return {"captured": False, "detail": str(error)}
+        return {"captured": True, "detail": ""}
+
+    def _warm_up(self, message: Message) -> Message:
+        """Take new values and make the calls of a series that do not count."""
+        self._arguments.refresh(_deltas(message, "deltas", self._inbox))
+        self._variants = rotation(self._arguments.values, cache_bytes(self._device.tensor_device))
+        self._timer.align()
+        warm_up(self._solution, self._variants, message["calls"])
+        return {}
+
+    def _series(self, message: Message) -> Message:
+        """Take new values, make the calls that count, keep the last one's result."""
+        self._arguments.refresh(_deltas(message, "deltas", self._inbox))
+        self._result = None
+        self._timer.align()
+        restore = partial(self._arguments.refresh, ())
+        marks = MARKS[self._device.name]()
+        self._result, ns = timed(self._solution, self._variants, message["calls"], restore, marks)
+        self._variants = []
+        self._device.synchronize()
+        return {"series_ns": ns}
 
     def _export(self, message: Message) -> Message:
         """The last result; if they are asked for, the arguments as the call left them and what else would be right."""
@@ -140,6 +188,9 @@ _OPERATIONS: dict[str, Callable[[CandidateRank, Message], Message]] = {
     "trial": CandidateRank._trial,
     "generate": CandidateRank._generate,
     "peak": CandidateRank._peak,
+    "capture": CandidateRank._capture,
+    "warm_up": CandidateRank._warm_up,
+    "series": CandidateRank._series,
 }
 
 
@@ -152,7 +203,7 @@ def _is_syntax_error(error: BaseException, path: str) -> bool:
     return isinstance(error, SyntaxError) and error.filename == path
 
 
-def _deltas(message: Message, inbox: Region) -> list[Delta]:
-    if "deltas" not in message:
+def _deltas(message: Message, name: str, inbox: Region) -> list[Delta]:
+    if name not in message:
         return []
-    return [Delta(place, indices, values) for place, indices, values in unpack(message["deltas"], inbox)]
+    return [Delta(place, indices, values) for place, indices, values in unpack(message[name], inbox)]

@@ -1,7 +1,7 @@
 """Kernels that copy between GPUs: loads and stores of threads, and asynchronous bulk copies (compute capability 9.0).
 
 The pointers may lie on either GPU: a kernel loads over the link where its source is another GPU's memory, and stores
-over it where its target is. NVRTC compiles them, by torch; no header is included.
+over it where its target is. NVRTC compiles them; no header is included.
 """
 
 from __future__ import annotations
@@ -10,6 +10,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
+
+from workbench.ranks.names.utils import kernels
 
 _REGISTER = r"""
 extern "C" __global__ void copy_register(uint4* __restrict__ target, const uint4* __restrict__ source, int count)
@@ -120,13 +122,14 @@ Launch = Callable[[torch.Tensor, torch.Tensor, int, torch.cuda.Stream], None]
 
 
 def build(kernel: CopyKernel, gpu: int) -> Launch:
-    """Compile a kernel and load it on one GPU; raises what PyTorch raises where that cannot be done."""
+    """Compile a kernel for one GPU; raises what :mod:`kernels` raises where that cannot be done.
+
+    The stream of a launch is one of that GPU's.
+    """
     with torch.cuda.device(gpu):
-        loaded = torch.cuda._compile_kernel(kernel.source, kernel.name)
+        compiled = kernels.compile(kernel.source, kernel.name)
 
     def launch(target: torch.Tensor, source: torch.Tensor, blocks: int, stream: torch.cuda.Stream) -> None:
-        with torch.cuda.device(gpu):
-            shape = (blocks, 1, 1), (kernel.threads, 1, 1)
-            loaded(*shape, args=[target, source, target.numel() // 4], stream=stream)
+        compiled(blocks, kernel.threads, target, source, target.numel() // 4, stream=stream)
 
     return launch

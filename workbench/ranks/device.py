@@ -5,6 +5,8 @@ Another device is another class in ``DEVICES``; nothing else in the ranks knows 
 
 from __future__ import annotations
 
+import contextlib
+import ctypes
 import datetime
 import os
 import time
@@ -13,12 +15,15 @@ from typing import Protocol
 import torch
 import torch.distributed as dist
 
+from workbench.ranks.flush import cpu_flush, cuda_flush
+
 _clock = time.perf_counter_ns
+_synchronize = torch.cuda.synchronize
 _GROUP_TIMEOUT_S = 24 * 3600
-_SPIN_CYCLES = 400_000
-"""About 0.2 ms at 2 GHz."""
 _IDLE_SYNC_NS = 50_000
 """A device-wide synchronisation that finds nothing to wait for takes less than this."""
+_CLOCK_RATE = 13
+"""CU_DEVICE_ATTRIBUTE_CLOCK_RATE (cuda.h): the peak clock in kHz."""
 
 
 class Device(Protocol):
@@ -30,17 +35,26 @@ class Device(Protocol):
     """The torch.distributed backend."""
     tensor_device: torch.device
 
-    def set_up(self, rank: int, threads: int) -> None:
+    def set_up(self, gpu: int, threads: int) -> None:
         """Take the device before anything else touches it."""
 
     def synchronize(self) -> None:
         """Wait until all work of this rank is done."""
 
-    def start(self) -> int:
-        """Mark the start of a timed call; a monotonic time in ns, comparable between ranks of one host."""
+    def flush(self) -> bool:
+        """Fill the caches with other data; False where there is no memory for it."""
 
-    def stop(self, started: int) -> int:
-        """ns from ``started`` until all work of the call is done."""
+    def start(self) -> None:
+        """Mark the start of a timed call."""
+
+    def end(self) -> None:
+        """Mark its end, behind all that it queued."""
+
+    def elapsed(self) -> int:
+        """Wait until all work of the call is done; ns between the marks."""
+
+    def most_mhz(self) -> int:
+        """The highest clock of the multiprocessors; 0 where there are none or it is not known."""
 
 
 class CpuDevice:
@@ -50,21 +64,31 @@ class CpuDevice:
     backend = "gloo"
     tensor_device = torch.device("cpu")
 
-    def set_up(self, rank: int, threads: int) -> None:
-        """Limit torch's threads, so that ranks share the cores fairly."""
+    def set_up(self, gpu: int, threads: int) -> None:
+        """Limit torch's threads, so that ranks share the cores fairly; Triton kernels run under its interpreter."""
         torch.set_num_threads(max(1, threads))
         os.environ.setdefault("OMP_NUM_THREADS", str(max(1, threads)))
+        os.environ.setdefault("TRITON_INTERPRET", "1")
+        self.flush = cpu_flush()
 
     def synchronize(self) -> None:
         """CPU calls are synchronous."""
 
-    def start(self) -> int:
-        """The monotonic clock, in ns."""
-        return _clock()
+    def start(self) -> None:
+        """Read the monotonic clock."""
+        self._started = _clock()
 
-    def stop(self, started: int) -> int:
-        """ns since ``started``."""
-        return _clock() - started
+    def end(self) -> None:
+        """Read it again."""
+        self._ended = _clock()
+
+    def elapsed(self) -> int:
+        """ns between the two."""
+        return self._ended - self._started
+
+    def most_mhz(self) -> int:
+        """Cores have no multiprocessors."""
+        return 0
 
 
 class CudaDevice:
@@ -73,31 +97,40 @@ class CudaDevice:
     name = "cuda"
     backend = "nccl"
 
-    def set_up(self, rank: int, threads: int) -> None:
-        """Make GPU ``rank`` the current one before anything can touch another."""
+    def set_up(self, gpu: int, threads: int) -> None:
+        """Make GPU ``gpu`` the current one before anything can touch another."""
         torch.set_num_threads(max(1, threads))
-        torch.cuda.set_device(rank)
-        self.tensor_device = torch.device("cuda", rank)
+        torch.cuda.set_device(gpu)
+        self.tensor_device = torch.device("cuda", gpu)
         self._begin, self._end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+        self.flush = cuda_flush(self.tensor_device)
 
     def synchronize(self) -> None:
         """Wait for all streams of the GPU."""
-        torch.cuda.synchronize()
+        _synchronize()
 
-    def start(self) -> int:
-        """Record the first event behind a short spin, so that launches queue up and their gaps do not count."""
-        torch.cuda._sleep(_SPIN_CYCLES)
+    def start(self) -> None:
+        """Record the first event."""
         self._begin.record()
-        return _clock()
 
-    def stop(self, started: int) -> int:
-        """ns between the events; work on other streams that outlasts the current one is added by the host's clock."""
+    def end(self) -> None:
+        """Record the second event."""
         self._end.record()
+
+    def elapsed(self) -> int:
+        """ns between the events; work on other streams that outlasts the current one is added by the host's clock."""
         self._end.synchronize()
         ended = _clock()
-        torch.cuda.synchronize()
+        _synchronize()
         outlasting = _clock() - ended
         return int(self._begin.elapsed_time(self._end) * 1e6) + (outlasting if outlasting > _IDLE_SYNC_NS else 0)
+
+    def most_mhz(self) -> int:
+        """As the driver has it."""
+        khz = ctypes.c_int()
+        with contextlib.suppress(OSError):
+            ctypes.CDLL("libcuda.so.1").cuDeviceGetAttribute(ctypes.byref(khz), _CLOCK_RATE, self.tensor_device.index)
+        return khz.value // 1000
 
 
 DEVICES: dict[str, type[Device]] = {"cpu": CpuDevice, "cuda": CudaDevice}

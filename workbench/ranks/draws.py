@@ -26,6 +26,7 @@ from workbench.ranks.tree import linear
 _TENSORS = ("tensor", "tensors", "linear")
 _MIN_CANARIES = 16
 _CHECKED_SHARE = 0.1
+_LATE = 16
 
 
 @dataclass(frozen=True)
@@ -35,6 +36,16 @@ class Delta:
     argument: int
     indices: torch.Tensor
     values: torch.Tensor
+
+
+def split(delta: Delta) -> tuple[Delta, Delta]:
+    """A delta in two: the most of it, and up to ``_LATE`` elements spread over it that are written last."""
+    late = torch.zeros(len(delta.indices), dtype=torch.bool)
+    late[:: max(1, -(-len(delta.indices) // _LATE))] = True
+    return (
+        Delta(delta.argument, delta.indices[~late], delta.values[~late]),
+        Delta(delta.argument, delta.indices[late], delta.values[late]),
+    )
 
 
 class InputSource:

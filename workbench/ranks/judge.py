@@ -20,7 +20,7 @@ from workbench.ranks.checkout import CheckoutInputs
 from workbench.ranks.compare import EXACT, Difference, Mismatch, Rule, compare, mismatch
 from workbench.ranks.draws import InputSource
 from workbench.ranks.failures import failure
-from workbench.ranks.peer import Peer, PeerFailed, PeerGone
+from workbench.ranks.peer import Peer, PeerFailed, PeerGone, TimedCall
 from workbench.ranks.shared import Region
 from workbench.ranks.transport import unpack
 from workbench.ranks.tree import copied, leaves
@@ -195,30 +195,57 @@ class JudgeRank:
         return {**_report(found), "status": "contract", "detail": f"the argument {self._names[place]} {words}"}
 
     def _begin(self, message: Message) -> Message:
-        """Start timed calls of one attempt: the same base inputs for both sides, the first call of each made."""
+        """Start timed calls of one attempt: the same base inputs for both sides, the first call of each made; if asked,
+        captured as a graph. ``plain`` says which side could not be, and why."""
         self._timed = TimedRun(message["number"])
         arguments = self._inputs.draw(message["number"], 0, stock=False, scale=1.0)
-        self._baseline(lambda: self._peer(BASELINE).begin(arguments, self._mutable))
-        self._peer(CANDIDATE).begin(arguments, self._mutable)
-        return {}
+        baseline, candidate = self._peer(BASELINE), self._peer(CANDIDATE)
+        most_mhz = self._baseline(lambda: baseline.begin(arguments, self._mutable))
+        why = {BASELINE: self._baseline(baseline.capture)} if message["graph"] else {}
+        candidate.begin(arguments, self._mutable)
+        if message["graph"]:
+            why[CANDIDATE] = candidate.capture()
+        return {"most_mhz": most_mhz, "plain": {side: words for side, words in why.items() if words}}
 
     def _block(self, message: Message) -> Message:
-        """Timed calls of one side: duration and the judge's bracket of each, in ns; bad results end it."""
-        run = partial(self._timed_calls, message["side"], message["first"], message["calls"], message["last"])
-        samples = self._baseline(run) if message["side"] == BASELINE else run()
+        """Timed calls of one side, each as ``TimedCall.row``, and whether all were cold; bad results end it."""
+        run = partial(self._timed_calls, message)
+        calls = self._baseline(run) if message["side"] == BASELINE else run()
         report = self._compare_checked()
-        return {"samples": samples, **({"report": report} if report else {})}
+        answer = {"samples": [call.row for call in calls], "cold": all(call.cold for call in calls)}
+        return {**answer, **({"report": report} if report else {})}
 
-    def _timed_calls(self, side: str, first: int, calls: int, last: int) -> list[tuple[int, int]]:
-        return [self._timed_call(side, call, call == last) for call in range(first, first + calls)]
+    def _timed_calls(self, message: Message) -> list[TimedCall]:
+        first, last = message["first"], message["last"]
+        return [self._timed_call(message, call, call == last) for call in range(first, first + message["calls"])]
 
-    def _timed_call(self, side: str, call: int, last: bool) -> tuple[int, int]:
-        peer, number = self._peer(side), self._timed.number
-        sample = peer.call(self._inputs.deltas(number, call))
+    def _timed_call(self, message: Message, call: int, last: bool) -> TimedCall:
+        side, number = message["side"], self._timed.number
+        peer = self._peer(side)
+        sample = peer.call(self._inputs.deltas(number, call), message["cold"], message["graph"])
         if last or self._inputs.checked(number, call):
-            reply = peer.export(self._alternatives and side == BASELINE)
-            self._timed.results[side][call] = self._read_timed(reply, peer)
+            self._keep_result(side, call)
         return sample
+
+    def _series(self, message: Message) -> Message:
+        """Calls of one side timed in a row: ns of each, the judge's bracket around all; the last one is compared."""
+        run = partial(self._timed_series, message["side"], message["number"], message["warm_up"], message["calls"])
+        samples, bracket = self._baseline(run) if message["side"] == BASELINE else run()
+        report = self._compare_checked("the last call of series")
+        return {"samples": samples, "bracket": bracket, **({"report": report} if report else {})}
+
+    def _timed_series(self, side: str, series: int, warm_up: int, calls: int) -> tuple[list[int], int]:
+        peer, number = self._peer(side), self._timed.number
+        peer.warm_up(self._inputs.deltas(number, 2 * series), warm_up)
+        found = peer.series(self._inputs.deltas(number, 2 * series + 1), calls)
+        self._keep_result(side, series)
+        return found
+
+    def _keep_result(self, side: str, call: int) -> None:
+        """Keep the result of the call just made until the other side has made it too."""
+        peer = self._peer(side)
+        reply = peer.export(self._alternatives and side == BASELINE)
+        self._timed.results[side][call] = self._read_timed(reply, peer)
 
     def _read_timed(self, reply: Message, peer: Peer) -> TimedResult:
         """A copy of a timed call's result; PeerFailed, before it is copied, if its form is not the reference's."""
@@ -232,17 +259,17 @@ class JudgeRank:
             raise PeerFailed({"status": "contract", "detail": f"the result could not be read: {error}"}) from None
         raise PeerFailed(self._mismatch_report(found, "a timed call: "))
 
-    def _compare_checked(self) -> Message | None:
+    def _compare_checked(self, what: str = "timed call") -> Message | None:
         """Compare the calls that both sides have made; the first bad report."""
         expected, got = self._timed.results[BASELINE], self._timed.results[CANDIDATE]
         for call in sorted(expected.keys() & got.keys()):
             want, have = expected.pop(call), got.pop(call)
             found = mismatch(want.header, have.header, self._as_any_dtype)
             if found:
-                return self._mismatch_report(found, f"timed call {call}: ")
+                return self._mismatch_report(found, f"{what} {call}: ")
             difference = compare(want.value, have.value, self._rules, want.alternatives)
             if not difference.passes:
-                detail = f"timed call {call}: not the result of its inputs"
+                detail = f"{what} {call}: not the result of its inputs"
                 return {**_report(difference), "detail": detail}
         return None
 
@@ -270,6 +297,7 @@ _OPERATIONS: dict[str, Callable[[JudgeRank, Message], Message]] = {
     "trial": JudgeRank._trial,
     "begin": JudgeRank._begin,
     "block": JudgeRank._block,
+    "series": JudgeRank._series,
     "peak": JudgeRank._peak,
 }
 

@@ -34,7 +34,7 @@ class LinkRank:
     def main(self) -> None:
         """Join the group, then serve until the parent is gone."""
         place = self._place
-        self._device.set_up(place.rank, place.threads)
+        self._device.set_up(place.gpu, place.threads)
         init_group(self._device, place.rank, place.world, place.store)
         self._timer = Timer(self._device, place.slots, place.rank)
         dist.all_reduce(torch.zeros(1, device=self._device.tensor_device))
@@ -64,8 +64,8 @@ class LinkRank:
                 move()
 
         for _ in range(_WARM_UP):
-            self._timer.call(moves, ())
-        times = [self._timer.call(moves, ())[1] for _ in range(message["calls"])]
+            self._timer.time(moves, ())
+        times = [self._timer.time(moves, ())[1].ns for _ in range(message["calls"])]
         self._device.synchronize()
         return {"ns": times, "verified": check()}
 

@@ -9,6 +9,8 @@ import types
 from collections.abc import Callable
 from typing import Any
 
+from workbench.ranks.built import serve_load_inline
+
 MODULE = "pkwb_candidate"
 
 
@@ -27,6 +29,8 @@ def load(text: str, path: str, arguments: list[str], module_name: str = MODULE) 
     module = types.ModuleType(module_name)
     module.__file__ = path
     sys.modules[module_name] = module
+    if "load_inline" in text:
+        serve_load_inline()
     exec(code, module.__dict__)
     return check_signature(getattr(module, "solution", None), arguments)
 

@@ -23,7 +23,7 @@ def measure_peak(timer: Timer, world: int, device: torch.device) -> dict[str, li
         "all_reduce": lambda: dist.all_reduce(spare),
         "all_to_all": lambda: dist.all_to_all_single(spare, full),
     }
-    return {op: [timer.call(call, ())[1] for _ in range(_CALLS)] for op, call in calls.items()}
+    return {op: [timer.time(call, ())[1].ns for _ in range(_CALLS)] for op, call in calls.items()}
 
 
 def peak_bytes(world: int, device: torch.device) -> int:

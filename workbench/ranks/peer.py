@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from workbench.errors import ChannelError
 from workbench.ranks.channel import Channel, Message
-from workbench.ranks.draws import Delta
+from workbench.ranks.draws import Delta, split
 from workbench.ranks.failures import read_failure
 from workbench.ranks.shared import Region
 from workbench.ranks.transport import pack, unpack
@@ -16,7 +17,10 @@ from workbench.ranks.tree import described, plain
 
 _now = time.perf_counter_ns
 _MAX_WORDS = 400
-_MAX_NS = 1 << 62
+_MOST = {"ns": 1 << 62, "host_ns": 1 << 62, "mhz": 10_000, "most_mhz": 10_000}
+"""Whole numbers from 0 that an answer may hold, by name, with what each stays below."""
+_FLAGS = ("held", "cold")
+_TIMED = ("ns", "host_ns", "mhz", *_FLAGS)
 
 
 class PeerGone(Exception):
@@ -29,6 +33,23 @@ class PeerFailed(Exception):
     def __init__(self, report: Message) -> None:
         super().__init__(report["detail"])
         self.report = report
+
+
+@dataclass(frozen=True)
+class TimedCall:
+    """One timed call on one rank, times in ns; ``bracket`` is the judge's own clock around it, the rest are claims."""
+
+    ns: int
+    bracket: int
+    host_ns: int
+    mhz: int
+    held: bool
+    cold: bool
+
+    @property
+    def row(self) -> tuple[int, int, int, int, bool]:
+        """As it travels to the parent."""
+        return self.ns, self.bracket, self.host_ns, self.mhz, self.held
 
 
 class Peer:
@@ -47,16 +68,42 @@ class Peer:
         message = {"op": "trial", **self._inputs(arguments, mutable), **wanted}
         return self._ask(message, ("result", "aliases", "ns"))
 
-    def begin(self, arguments: Sequence[Any], mutable: list[int]) -> None:
-        """Give the arguments that timed calls start from, and make the first call."""
-        self._ask({"op": "call", **self._inputs(arguments, mutable)}, ("ns",))
+    def begin(self, arguments: Sequence[Any], mutable: list[int]) -> int:
+        """Give the arguments that timed calls start from, and make the first call; the GPU's peak clock, MHz or 0."""
+        reply = self._ask({"op": "call", **self._inputs(arguments, mutable)}, ("ns", "most_mhz"))
+        return int(reply["most_mhz"])
 
-    def call(self, deltas: Iterable[Delta]) -> tuple[int, int]:
-        """One timed call: its duration in ns as the rank claims, and the judge's own bracket around it."""
-        header, _end = pack([[d.argument, d.indices, d.values] for d in deltas], self._inbox)
+    def capture(self) -> str:
+        """Have the call captured as a CUDA graph; why it cannot be, empty if it was."""
+        reply = self._ask({"op": "capture"}, ("captured", "detail"))
+        return "" if reply["captured"] is True else str(reply["detail"])[:_MAX_WORDS] or "no reason given"
+
+    def call(self, deltas: Sequence[Delta], cold: bool, graph: bool) -> TimedCall:
+        """One timed call with new values, the last of them written when all ranks are about to begin; with ``graph``
+        the replay of the captured one."""
+        early, late = zip(*map(split, deltas)) if deltas else ((), ())
+        header, end = pack(_plain(early), self._inbox)
+        last, _end = pack(_plain(late), self._inbox, end)
+        message = {"op": "call", "deltas": header, "late": last, "cold": cold, "graph": graph}
         before = _now()
-        reply = self._ask({"op": "call", "deltas": header}, ("ns",))
-        return reply["ns"], _now() - before
+        reply = self._ask(message, _TIMED)
+        bracket = _now() - before
+        return TimedCall(bracket=bracket, **{name: reply[name] for name in _TIMED})
+
+    def warm_up(self, deltas: Iterable[Delta], calls: int) -> None:
+        """Calls before a series, with new values."""
+        header, _end = pack(_plain(deltas), self._inbox)
+        self._ask({"op": "warm_up", "deltas": header, "calls": calls}, ())
+
+    def series(self, deltas: Iterable[Delta], calls: int) -> tuple[list[int], int]:
+        """Calls timed in a row, with new values: ns of each as the rank claims, the judge's own clock around all."""
+        header, _end = pack(_plain(deltas), self._inbox)
+        before = _now()
+        reply = self._ask({"op": "series", "deltas": header, "calls": calls}, ("series_ns",))
+        bracket, found = _now() - before, reply["series_ns"]
+        if not isinstance(found, list) or len(found) != calls or not all(_holds({"ns": ns}) for ns in found):
+            raise _malformed()
+        return found, bracket
 
     def export(self, alternatives: bool = False) -> Message:
         """The result of the last call: {result, aliases[, alternatives]}."""
@@ -103,7 +150,20 @@ def _checked(reply: Message, needed: tuple[str, ...]) -> Message:
         raise PeerFailed({"status": "crash", "detail": detail, "failure": found, "at": _now()})
     if "contract" in reply:
         raise PeerFailed({"status": "contract", "detail": str(reply["contract"])[:_MAX_WORDS]})
-    time_holds = type(reply.get("ns", 0)) is int and 0 <= reply.get("ns", 0) < _MAX_NS
-    if not time_holds or any(key not in reply for key in needed):
-        raise PeerFailed({"status": "crash", "detail": "the rank sent a malformed answer"})
+    if not _holds(reply) or any(key not in reply for key in needed):
+        raise _malformed()
     return reply
+
+
+def _malformed() -> PeerFailed:
+    return PeerFailed({"status": "crash", "detail": "the rank sent a malformed answer"})
+
+
+def _holds(reply: Message) -> bool:
+    """Whether the numbers and flags that there are can be."""
+    numbers = all(type(reply.get(name, 0)) is int and 0 <= reply.get(name, 0) < most for name, most in _MOST.items())
+    return numbers and all(type(reply.get(name, False)) is bool for name in _FLAGS)
+
+
+def _plain(deltas: Iterable[Delta]) -> list[list[Any]]:
+    return [[delta.argument, delta.indices, delta.values] for delta in deltas]

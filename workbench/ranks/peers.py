@@ -83,7 +83,7 @@ class PeerLinks:
             try:
                 launches = {gpu: build(KERNELS[name], gpu) for gpu in _GPUS}
             except Exception as error:  # the other mechanisms are measured whatever goes wrong here
-                obstacle = f"PyTorch could not compile its kernel: {type(error).__name__}: {error}"
+                obstacle = f"its kernel cannot be compiled: {type(error).__name__}: {error}"
         for way, by_sender in (("load", False), ("store", True)):
             if obstacle:
                 self._left_out[f"{name} {way}"] = obstacle

@@ -1,7 +1,8 @@
-"""Memory that processes share: a growing region for tensors, and the slots on which ranks align before a timed call."""
+"""Memory that processes share: a growing region for tensors, and slots by which ranks begin timed calls together."""
 
 from __future__ import annotations
 
+import enum
 import fcntl
 import mmap
 import os
@@ -59,18 +60,48 @@ class Region:
         return self.ensure(size)
 
 
+PATIENCE_NS = 1_000_000
+"""How long the gate in front of a timed call stays shut for hosts that have not queued their work."""
+SLOT = 8
+"""64-bit numbers of one rank's slot: a cache line."""
+
+
+class Field(enum.IntEnum):
+    """Places in a rank's slot; the last call's epoch in the first three."""
+
+    ALIGNED = 0
+    """The host has arrived."""
+    ARRIVED = 1
+    """The rank's gate stands on its device."""
+    QUEUED = 2
+    """The host has queued all work of its call."""
+    SHUT_NS = 3
+    """How long the gate was shut, in ns and in cycles of its multiprocessor."""
+    SHUT_CYCLES = 4
+    HELD = 5
+    """1 if the gate's patience ended before all hosts had queued their work."""
+
+
 class Slots:
-    """One 64-bit counter a rank in memory that all ranks of a set share; made before they are forked."""
+    """A slot a rank in memory that all ranks of a set, and their devices, share; made before they are forked."""
 
     def __init__(self, world: int) -> None:
-        self._map = mmap.mmap(-1, max(_PAGE, world * 64))
-        self._view = memoryview(self._map).cast("q")
-        self._world = world
+        self.memory = mmap.mmap(-1, -(-world * SLOT * 8 // _PAGE) * _PAGE)
+        self.world = world
+        self._view = memoryview(self.memory).cast("q")
+
+    def get(self, rank: int, field: Field) -> int:
+        """A number of a rank's slot."""
+        return self._view[rank * SLOT + field]
+
+    def put(self, rank: int, field: Field, value: int) -> None:
+        """Change a number of a rank's slot."""
+        self._view[rank * SLOT + field] = value
 
     def align(self, rank: int, epoch: int) -> None:
         """Wait until every rank has reached ``epoch`` (counting up from 1). Yields the core while it waits."""
-        view, world, yield_core = self._view, self._world, os.sched_yield
-        view[rank * 8] = epoch
-        for other in range(world):
-            while view[other * 8] < epoch:
+        view, yield_core = self._view, os.sched_yield
+        self.put(rank, Field.ALIGNED, epoch)
+        for other in range(0, self.world * SLOT, SLOT):
+            while view[other] < epoch:
                 yield_core()

@@ -4,9 +4,10 @@ It runs no user code and no tensor operation, keeps to one thread, and serves on
 channel closes - it quit, was killed, or its terminal went away - the zygote ends every rank and every process that a
 rank left behind, and exits. Ranks themselves die with the zygote.
 
-Requests: ``fork`` {set, role, world, device, threads, dir, store} with the ranks' descriptors, ``kill`` {set},
-``stacks`` {set}, ``output`` {set}. Reports: ``started`` {torch}, ``forked`` {set, pids}, ``exit`` {set, rank, code,
-signal, at, stack}, ``log`` {set, rank, stream, text}, ``output`` {set}, ``stacks`` {set, stacks}, ``gone`` {set}.
+Requests: ``fork`` {set, role, world, device, shared_gpus, threads, dir, store} with the ranks' descriptors, ``kill``
+{set}, ``stacks`` {set}, ``output`` {set}; shared_gpus is how many GPUs the ranks share, 0 = each has one of its own.
+Reports: ``started`` {torch}, ``forked`` {set, pids}, ``exit`` {set, rank, code, signal, at, stack}, ``log`` {set, rank,
+stream, text}, ``output`` {set}, ``stacks`` {set, stacks}, ``gone`` {set}.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ import warnings
 from pathlib import Path
 from typing import Any
 
-from workbench.ranks.become import adopt_orphans, become_rank, flush_output, rank_environment
+from workbench.ranks.become import adopt_orphans, become_rank, flush_output, rank_environment, rank_gpu
 from workbench.ranks.channel import Channel, Message
 from workbench.ranks.output import OutputPump
 from workbench.ranks.shared import Region, Slots, shared_fd
@@ -218,7 +219,7 @@ def _rank_main(
         signal.set_wakeup_fd(-1)
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         become_rank(parent, *own, keep=fds)
-        rank_environment(rank, message["world"], f"{message['dir']}/rank-{rank}")
+        rank_environment(rank, message["world"], f"{message['dir']}/rank-{rank}", message["shared_gpus"])
         _serve(message, rank, fds, slots)
         code = 0
     except BaseException as error:
@@ -234,7 +235,15 @@ def _serve(message: Message, rank: int, fds: list[int], slots: Slots) -> None:
     from workbench.ranks.links import LinkRank
     from workbench.ranks.peers import PeerLinks
 
-    place = RankPlace(rank, message["world"], message["device"], message["threads"], message["store"], slots)
+    place = RankPlace(
+        rank=rank,
+        world=message["world"],
+        device=message["device"],
+        gpu=rank_gpu(rank, message["shared_gpus"]),
+        threads=message["threads"],
+        store=message["store"],
+        slots=slots,
+    )
     if message["role"] == "judge":
         JudgeRank(rank, message["threads"], Channel(fds[0], takes_fds=True)).main()
     elif message["role"] == "links":

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import textwrap
+from collections.abc import Mapping, Sequence
 
 from workbench.topology.model import Topology
 
 _MARKS = "●◆■○"
+Live = Mapping[int, Sequence[str]]
+"""Short lines about what goes on at a rank's links, by rank."""
 
 
-def crossbar(topology: Topology, width: int) -> list[str]:
+def crossbar(topology: Topology, width: int, live: Live) -> list[str]:
     """Lines of at most ``width`` columns, a legend of the marks below; nothing where no two devices are linked.
 
     A device's wire runs to the right and then down; a mark at a crossing is a direct link, a bare crossing is none.
+    What is ``live`` at a rank stands at the right, where it fits, else below.
     """
     names = [device.name for device in topology.devices]
     links = {frozenset((link.a, link.b)): link for link in topology.links if link.a in names and link.b in names}
@@ -21,7 +25,7 @@ def crossbar(topology: Topology, width: int) -> list[str]:
     sorts = list(dict.fromkeys(link.label for link in links.values()))
     marks = {pair: _MARKS[min(sorts.index(link.label), len(_MARKS) - 1)] for pair, link in links.items()}
     legend = [text for place, sort in enumerate(sorts) for text in _legend(place, sort, width)]
-    return _grid(topology, names, marks, width) + legend
+    return _beside(_grid(topology, names, marks, width), topology, live, width) + legend
 
 
 def _legend(place: int, sort: str, width: int) -> list[str]:
@@ -40,6 +44,18 @@ def _grid(topology: Topology, names: list[str], marks: dict[frozenset[str], str]
         corner = "─" * (step - 1) + ("┐" if row + 1 < len(names) else "╸")
         lines.append(f"{_short(labels[row], room):{room}} {wire}{corner}")
     return lines if step * len(names) + 2 < width else [f"{len(names)} devices: too many to draw at this width"]
+
+
+def _beside(grid: list[str], topology: Topology, live: Live, width: int) -> list[str]:
+    """The lines of the grid with what is live at each rank."""
+    told = [", ".join(live.get(device.rank, ())) if device.rank is not None else "" for device in topology.devices]
+    if len(grid) != len(told) or not any(told):
+        return grid
+    column = max(map(len, grid)) + 2
+    if column + max(map(len, told)) <= width:
+        return [f"{line:{column}}{text}".rstrip() for line, text in zip(grid, told)]
+    below = [f"rank {device.rank}: {text}" for device, text in zip(topology.devices, told) if text]
+    return grid + [line for text in below for line in textwrap.wrap(text, width, subsequent_indent="  ")]
 
 
 def _short(label: str, room: int) -> str:

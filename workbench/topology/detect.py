@@ -9,6 +9,7 @@ from pathlib import Path
 
 from workbench.judge.bandwidth import Peak, find_peak
 from workbench.judge.links import find_ceilings, mechanism_ceilings
+from workbench.topology.ceilings import MEASURED_HERE
 from workbench.topology.gpus import detect_gpus
 from workbench.topology.host import Host, Node, find_host
 from workbench.topology.model import Device, Fact, Group, Link, Topology
@@ -43,9 +44,7 @@ def with_ceilings(topology: Topology, measured: Mapping[str, float]) -> Topology
     rate = topology.links[0].total_gbps if topology.links else None
     if not rate or not measured:
         return topology
-    found = {
-        name: Fact(gbps / rate, "measured on this machine by 'pkwb bench links'") for name, gbps in measured.items()
-    }
+    found = {name: Fact(gbps / rate, MEASURED_HERE) for name, gbps in measured.items()}
     ceilings = {**topology.rates.ceilings, **found}
     return dataclasses.replace(topology, rates=dataclasses.replace(topology.rates, ceilings=ceilings))
 

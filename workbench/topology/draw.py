@@ -7,17 +7,20 @@ left; links from device to device are drawn by :mod:`workbench.topology.crossbar
 
 from __future__ import annotations
 
+import math
 import textwrap
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import groupby
 
-from workbench.topology.crossbar import crossbar
+from workbench.topology.ceilings import ceiling_notes
+from workbench.topology.crossbar import Live, crossbar
 from workbench.topology.model import Device, Group, Topology
 from workbench.topology.torus import torus
 
 NARROWEST = 30
 Texts = tuple[str, ...]
+_NOTHING: Live = {}
 _ASCII = str.maketrans(
     {
         **dict.fromkeys("│┃", "|"),
@@ -30,6 +33,14 @@ _ASCII = str.maketrans(
 
 
 @dataclass(frozen=True)
+class _Scene:
+    """What is drawn."""
+
+    topology: Topology
+    live: Live
+
+
+@dataclass(frozen=True)
 class _Line:
     """One line of a block; ``bus`` lines are joined to the trunk at their left."""
 
@@ -37,12 +48,15 @@ class _Line:
     bus: bool = False
 
 
-def draw(topology: Topology, width: int, ascii: bool = False) -> list[str]:
-    """The topology in lines of at most ``width`` columns (at least 30), without trailing blanks."""
+def draw(topology: Topology, width: int, ascii: bool = False, live: Live = _NOTHING) -> list[str]:
+    """The topology in lines of at most ``width`` columns (at least 30), without trailing blanks.
+
+    ``live`` has short lines about what goes on at a rank's links, by rank; they stand with the rank.
+    """
     width = max(width, NARROWEST)
-    lines = [line.text for line in _outside(topology, width)]
-    lines += torus(topology, width) or crossbar(topology, width)
-    for note in topology.notes:
+    lines = [line.text for line in _outside(_Scene(topology, live), width)]
+    lines += torus(topology, width) or crossbar(topology, width, live)
+    for note in (*topology.notes, *ceiling_notes(topology)):
         lines += textwrap.wrap(note, width)
     lines = [line.rstrip() for line in lines]
     return [_plain(line) for line in lines] if ascii else lines
@@ -52,19 +66,21 @@ def _plain(line: str) -> str:
     return line.translate(_ASCII).encode("ascii", "replace").decode()
 
 
-def _outside(topology: Topology, width: int) -> Iterator[_Line]:
+def _outside(scene: _Scene, width: int) -> Iterator[_Line]:
+    topology = scene.topology
     grouped = {member for group in topology.groups for member in group.members}
     for group in topology.outermost:
         title = f"{group.name} · {group.detail}" if group.detail else group.name
         yield from (_Line(text) for text in textwrap.wrap(title, width))
-        yield from _group(topology, group, width)
+        yield from _group(scene, group, width)
     loose = [device for device in topology.devices if device.name not in grouped]
     if loose and not topology.links:
-        yield from _devices(loose, width, frozenset())
+        yield from _devices(loose, width, frozenset(), scene.live)
 
 
-def _group(topology: Topology, group: Group, width: int) -> list[_Line]:
+def _group(scene: _Scene, group: Group, width: int) -> list[_Line]:
     """The inside of a group: frames of smaller groups and rows of devices, on its trunk where links hang on it."""
+    topology = scene.topology
     links = topology.links_to(group.name)
     hanging = frozenset(link.a for link in links)
     inner = width - 2 if links else width
@@ -73,9 +89,9 @@ def _group(topology: Topology, group: Group, width: int) -> list[_Line]:
     for framed, names in groupby(group.members, lambda name: name in smaller):
         if framed:
             for name in names:
-                lines += _frame(topology, smaller[name], inner, name in hanging)
+                lines += _frame(scene, smaller[name], inner, name in hanging)
         else:
-            lines += _devices([topology.by_name[name] for name in names], inner, _hanging(topology))
+            lines += _devices([topology.by_name[name] for name in names], inner, _hanging(topology), scene.live)
     return _trunk(lines, "; ".join(dict.fromkeys(link.label for link in links)), width) if links else lines
 
 
@@ -102,28 +118,39 @@ def _mark(place: int, last: int, bus: bool) -> str:
     return "┗━" if place == last else "┣━"
 
 
-def _frame(topology: Topology, group: Group, width: int, joined: bool) -> list[_Line]:
+def _frame(scene: _Scene, group: Group, width: int, joined: bool) -> list[_Line]:
     """A smaller group with a frame around it; buses inside go through its left side to the trunk outside."""
     title = f"{group.name} · {group.detail}" if group.detail else group.name
     title = _cut(title, width - 5)
-    inside = _group(topology, group, width - 3)
+    inside = _group(scene, group, width - 3)
     top = _Line(f"┌ {title} ".ljust(width - 1, "─") + "┐", joined)
     middle = [_Line(("┿━" if line.bus else "│ ") + line.text.ljust(width - 3) + "│", line.bus) for line in inside]
     return [top, *middle, _Line("└" + "─" * (width - 2) + "┘")]
 
 
-def _devices(devices: list[Device], width: int, hanging: frozenset[str]) -> list[_Line]:
+def _devices(devices: list[Device], width: int, hanging: frozenset[str], live: Live) -> list[_Line]:
     """Boxes side by side, as many as fit; each row has its bus below when its devices hang on a trunk."""
-    texts = [_texts(device) for device in devices]
+    texts = _level([(*_texts(device), *_live(device, live)) for device in devices])
     lines: list[_Line] = []
-    if len(devices) > 2 * _fitting(texts, width) and len({detail for _, detail in texts}) == 1:
+    if len(devices) > 2 * _fitting(texts, width) and len({text[1] for text in texts}) == 1:
         lines = [_Line(_cut(f"ranks, {texts[0][1]} each", width))]
-        texts = [(name.removeprefix("rank "),) for name, _ in texts]
-    fitting = _fitting(texts, width)
-    for start in range(0, len(devices), fitting):
-        joined = [device.name in hanging for device in devices[start : start + fitting]]
-        lines += _row(texts[start : start + fitting], joined, min(_longest(texts), width - 4))
+        texts = [(name.removeprefix("rank "), *rest) for name, _, *rest in texts]
+    rows = math.ceil(len(devices) / _fitting(texts, width))
+    beside = math.ceil(len(devices) / rows)
+    for start in range(0, len(devices), beside):
+        joined = [device.name in hanging for device in devices[start : start + beside]]
+        lines += _row(texts[start : start + beside], joined, min(_longest(texts), width - 4))
     return lines
+
+
+def _live(device: Device, live: Live) -> Texts:
+    return tuple(live.get(device.rank, ())) if device.rank is not None else ()
+
+
+def _level(texts: list[Texts]) -> list[Texts]:
+    """All boxes as high as the highest."""
+    height = max(map(len, texts), default=0)
+    return [(*text, *[""] * (height - len(text))) for text in texts]
 
 
 def _fitting(texts: list[Texts], width: int) -> int:

@@ -3,22 +3,15 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Literal
 
+from workbench.topology.chosen import RankGpu, rank_gpus
 from workbench.topology.gpus import link_rate
-from workbench.topology.nvml import (
-    Counters,
-    active_links,
-    answer,
-    chosen_gpus,
-    handle_of,
-    link_counters,
-    nvml_session,
-    text,
-)
+from workbench.topology.holders import Holder, holders
+from workbench.topology.nvml import Counters, active_links, answer, link_counters, nvml_session, text
+from workbench.topology.throttle import Throttle, read_throttle
 
 PathKind = Literal["NVLink", "PCIe", "none"]
 """How one GPU reaches the memory of another: ``none`` = only through the host's memory."""
@@ -29,20 +22,12 @@ _ALLOWED = 0
 
 
 @dataclass(frozen=True, kw_only=True)
-class Holder:
-    """A process that has memory on a GPU; ``user`` and ``command`` are empty where it is not visible from here."""
-
-    pid: int
-    user: str
-    command: str
-    memory_bytes: int | None
-
-
-@dataclass(frozen=True, kw_only=True)
 class GpuState:
     """One GPU as it is now. ``links_up`` of its ``links`` NVLinks run at ``link_gbps`` GB/s one way each."""
 
     label: str
+    bus: str
+    """Place on the PCI bus."""
     name: str
     memory_bytes: int
     free_bytes: int
@@ -55,6 +40,8 @@ class GpuState:
     """Whether it is divided into instances (MIG)."""
     holders: tuple[Holder, ...]
     counters: Counters | None
+    throttle: Throttle | None
+    """How long its clocks were held down so far; None where the driver does not tell."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,20 +58,19 @@ class GpuMachine:
 def read_machine(count: int) -> GpuMachine:
     """The state of the first ``count`` GPUs that ranks use; UsageError when NVML cannot be asked."""
     with nvml_session(_PURPOSE) as nvml:
-        names = chosen_gpus(count)
-        handles = [handle_of(nvml, name) for name in names]
+        chosen = rank_gpus(nvml, count)
         return GpuMachine(
             driver=text(nvml.nvmlSystemGetDriverVersion()),
             cuda=_cuda_version(int(nvml.nvmlSystemGetCudaDriverVersion_v2())),
-            gpus=tuple(_state(nvml, handle, str(name)) for handle, name in zip(handles, names)),
-            paths=_paths(nvml, handles),
+            gpus=tuple(_state(nvml, gpu) for gpu in chosen),
+            paths=_paths(nvml, [gpu.card for gpu in chosen]),
         )
 
 
 def read_counters(count: int) -> list[Counters | None]:
     """The link counters of the first ``count`` GPUs that ranks use; UsageError when NVML cannot be asked."""
     with nvml_session(_PURPOSE) as nvml:
-        return [link_counters(nvml, handle_of(nvml, gpu)) for gpu in chosen_gpus(count)]
+        return [link_counters(nvml, gpu.card) for gpu in rank_gpus(nvml, count)]
 
 
 def _cuda_version(number: int) -> str:
@@ -92,44 +78,26 @@ def _cuda_version(number: int) -> str:
     return f"{number // 1000}.{number % 1000 // 10}"
 
 
-def _state(nvml: Any, handle: Any, label: str) -> GpuState:
-    memory = nvml.nvmlDeviceGetMemoryInfo(handle)
-    up, links = active_links(nvml, handle)
-    mode = answer(nvml, nvml.NVML_COMPUTEMODE_DEFAULT, nvml.nvmlDeviceGetComputeMode, handle)
+def _state(nvml: Any, gpu: RankGpu) -> GpuState:
+    card = gpu.card
+    memory = nvml.nvmlDeviceGetMemoryInfo(gpu.handle)
+    up, links = active_links(nvml, card)
+    mode = answer(nvml, nvml.NVML_COMPUTEMODE_DEFAULT, nvml.nvmlDeviceGetComputeMode, card)
     return GpuState(
-        label=label,
-        name=text(nvml.nvmlDeviceGetName(handle)).removeprefix("NVIDIA "),
+        label=gpu.label,
+        bus=gpu.bus,
+        name=text(nvml.nvmlDeviceGetName(gpu.handle)).removeprefix("NVIDIA "),
         memory_bytes=int(memory.total),
         free_bytes=int(memory.free),
         links=links,
         links_up=len(up),
-        link_gbps=link_rate(nvml, handle, up),
+        link_gbps=link_rate(nvml, card, up),
         exclusive=mode != nvml.NVML_COMPUTEMODE_DEFAULT,
-        split=bool(answer(nvml, (0, 0), nvml.nvmlDeviceGetMigMode, handle)[0]),
-        holders=_holders(answer(nvml, (), nvml.nvmlDeviceGetComputeRunningProcesses, handle)),
-        counters=link_counters(nvml, handle),
+        split=bool(answer(nvml, (0, 0), nvml.nvmlDeviceGetMigMode, card)[0]),
+        holders=holders(nvml, gpu.handle),
+        counters=link_counters(nvml, card),
+        throttle=read_throttle(nvml, card),
     )
-
-
-def _holders(processes: Iterable[Any], proc: Path = Path("/proc")) -> tuple[Holder, ...]:
-    return tuple(_holder(int(process.pid), process.usedGpuMemory, proc) for process in processes)
-
-
-def _holder(pid: int, memory: int | None, proc: Path) -> Holder:
-    """A process by its number; in a container those of others are not visible."""
-    folder = proc / str(pid)
-    try:
-        user, command = _owner(folder), (folder / "comm").read_text().strip()
-    except OSError:
-        user = command = ""
-    return Holder(pid=pid, user=user, command=command, memory_bytes=memory)
-
-
-def _owner(folder: Path) -> str:
-    try:
-        return folder.owner()
-    except KeyError:
-        return f"user {folder.stat().st_uid}"
 
 
 def _paths(nvml: Any, handles: Sequence[Any]) -> dict[tuple[int, int], PathKind]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -61,18 +60,6 @@ def nvml_session(purpose: str) -> Iterator[Any]:
         close_nvml(nvml)
 
 
-def chosen_gpus(world: int) -> list[int | str]:
-    """NVML's indices (or UUIDs) of the GPUs that ranks 0 to world - 1 use."""
-    chosen = [name.strip() for name in os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",") if name.strip()]
-    names: list[int | str] = [int(name) if name.isdigit() else name for name in chosen]
-    return (names or list(range(world)))[:world]
-
-
-def handle_of(nvml: Any, gpu: int | str) -> Any:
-    """NVML's handle of a GPU by index or UUID."""
-    return nvml.nvmlDeviceGetHandleByUUID(gpu) if isinstance(gpu, str) else nvml.nvmlDeviceGetHandleByIndex(gpu)
-
-
 def answer(nvml: Any, default: Any, ask: Callable[..., Any], *arguments: Any) -> Any:
     """What NVML answers, or ``default`` where this GPU or driver does not know."""
     try:
@@ -92,11 +79,22 @@ def active_links(nvml: Any, handle: Any) -> tuple[list[int], int]:
     return [link for link, state in enumerate(states) if state], sum(state is not None for state in states)
 
 
-def link_counters(nvml: Any, handle: Any) -> Counters | None:
-    """Bytes over all NVLinks of a GPU; None where the driver does not count."""
-    fields: Sequence[tuple[int, int]] = [(field, ALL_LINKS) for field in (SENT_KIB, RECEIVED_KIB)]
+def links_by_peer(nvml: Any, handle: Any) -> dict[str, tuple[int, ...]]:
+    """The NVLinks that are up, by the place on the PCI bus at their other end; those that do not tell are left out."""
+    found: dict[str, tuple[int, ...]] = {}
+    for link in active_links(nvml, handle)[0]:
+        remote = answer(nvml, None, nvml.nvmlDeviceGetNvLinkRemotePciInfo, handle, link)
+        if remote is not None:
+            bus = text(remote.busId).lower()
+            found[bus] = (*found.get(bus, ()), link)
+    return found
+
+
+def link_counters(nvml: Any, handle: Any, links: Sequence[int] = (ALL_LINKS,)) -> Counters | None:
+    """Bytes over these NVLinks of a GPU, without ``links`` over all; None where the driver does not count."""
+    fields: Sequence[tuple[int, int]] = [(field, link) for field in (SENT_KIB, RECEIVED_KIB) for link in links]
     values = answer(nvml, (), nvml.nvmlDeviceGetFieldValues, handle, fields)
-    if len(values) < 2 or any(value.nvmlReturn for value in values):
+    if not fields or len(values) < len(fields) or any(value.nvmlReturn for value in values):
         return None
-    sent, received = (int(value.value.ullVal) * 1024 for value in values)
-    return Counters(sent, received, int(values[0].timestamp))
+    counts = [int(value.value.ullVal) * 1024 for value in values]
+    return Counters(sum(counts[: len(links)]), sum(counts[len(links) :]), int(values[0].timestamp))

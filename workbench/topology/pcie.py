@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
-from workbench.topology.model import Group, Link
+from workbench.topology.model import Group, GroupKind, Link
 
 GT_PER_LANE = {1: 2.5, 2: 5.0, 3: 8.0, 4: 16.0, 5: 32.0, 6: 64.0}
 """Transfers a second of one lane in 1e9, by generation (PCI-SIG)."""
 HOST, BETWEEN = "host", "socket to socket"
 
+_SWITCHES, _BRIDGE, _SOCKET = 20, 30, 40
+"""nvmlGpuTopologyLevel_t of nvml.h: over PCIe switches alone, over a host bridge, within a NUMA node."""
+
 Slot = tuple[int, int]
 """Generation and lanes."""
+Ancestors = Mapping[tuple[int, int], int]
+"""NVML's level at which two GPUs meet, by ranks, the smaller first."""
 
 
 def slot_rate(slot: Slot) -> float | None:
@@ -31,25 +37,87 @@ def slot_words(slot: Slot | None) -> str:
     return f"PCIe {slot[0]}.0 x{slot[1]}" if slot else "PCIe"
 
 
-def pcie_tree(slots: Sequence[Slot | None], nodes: Sequence[int | None]) -> tuple[tuple[Link, ...], tuple[Group, ...]]:
-    """Links and groups of GPUs on PCIe, by their slots and NUMA nodes: below their node where there is more than one.
+@dataclass(frozen=True)
+class _Level:
+    """Ranks that share something on the way to the processor, as a partition of all ranks."""
 
-    What the nodes have between them is not known to the driver.
+    kind: GroupKind
+    uplink: str
+    """What joins one of its groups to the larger one."""
+    held: Mapping[str, frozenset[int]]
+    alone: bool = False
+    """Whether a rank by itself is drawn in a group too."""
+
+
+@dataclass(frozen=True)
+class _Part:
+    """A device or a group with its link to what is above."""
+
+    name: str
+    ranks: frozenset[int]
+    kind: str
+    gbps: float | None = None
+
+
+def pcie_tree(
+    slots: Sequence[Slot | None], nodes: Sequence[int | None], ancestors: Ancestors
+) -> tuple[tuple[Link, ...], tuple[Group, ...]]:
+    """Links and groups of GPUs on PCIe: by slot, by what pairs have in common, by NUMA node where there are several.
+
+    What switches, bridges and nodes have between them is not known to the driver.
     """
-    names = [f"cuda:{rank}" for rank in range(len(slots))]
+    parts = [
+        _Part(f"cuda:{rank}", frozenset({rank}), slot_words(slot), slot_rate(slot) if slot else None)
+        for rank, slot in enumerate(slots)
+    ]
+    links: list[Link] = []
+    groups: list[list[Group]] = []
+    for level in _levels(len(slots), nodes, ancestors):
+        groups.append([])
+        for name, ranks in level.held.items():
+            inside = [part for part in parts if part.ranks <= ranks]
+            if len(inside) == 1 and not level.alone and len(level.held) > 1:
+                continue
+            links += [Link(a=part.name, b=name, kind=part.kind, gbps=part.gbps) for part in inside]
+            groups[-1].append(Group(name=name, kind=level.kind, members=tuple(part.name for part in inside)))
+            parts = [part for part in parts if part not in inside] + [_Part(name, ranks, level.uplink)]
+        parts.sort(key=lambda part: min(part.ranks, default=0))
+        if len(parts) == 1:
+            break
+    return tuple(links), tuple(group for level_groups in reversed(groups) for group in level_groups)
+
+
+def _levels(count: int, nodes: Sequence[int | None], ancestors: Ancestors) -> Iterator[_Level]:
+    """From the devices up; the last one holds all. A host bridge a socket is no level of its own."""
+    sockets = _sockets(count, nodes, ancestors)
+    bridges = _sharing(count, ancestors, _BRIDGE)
+    if ancestors:
+        yield _Level("switch", "PCIe uplink", _named("PCIe switch", _sharing(count, ancestors, _SWITCHES)))
+        if bridges != sorted(sockets.held.values(), key=min):
+            yield _Level("host", "host bridge to host", _named("host bridge", bridges))
+    if len(sockets.held) > 1:
+        yield sockets
+    yield _Level("host", "", {HOST: frozenset(range(count))})
+
+
+def _sockets(count: int, nodes: Sequence[int | None], ancestors: Ancestors) -> _Level:
+    """NUMA nodes where every GPU's is known, else what NVML calls one node."""
     known = sorted({node for node in nodes if node is not None})
-    if len(known) < 2 or None in nodes:
-        return tuple(_link(*pair, HOST) for pair in zip(names, slots)), (_group(HOST, tuple(names)),)
-    held = {f"NUMA {node}": tuple(n for n, at in zip(names, nodes) if at == node) for node in known}
-    links = [_link(name, slot, f"NUMA {node}") for name, slot, node in zip(names, slots, nodes)]
-    links += [Link(a=node, b=HOST, kind=BETWEEN) for node in held]
-    inner = tuple(Group(name=name, kind="numa", members=members) for name, members in held.items())
-    return tuple(links), (_group(HOST, tuple(held)), *inner)
+    if known and None not in nodes:
+        held = {f"NUMA {node}": frozenset(rank for rank, at in enumerate(nodes) if at == node) for node in known}
+        return _Level("numa", BETWEEN, held, alone=True)
+    sets = _sharing(count, ancestors, _SOCKET) if ancestors else []
+    return _Level("socket", BETWEEN, _named("socket", sets), alone=True)
 
 
-def _link(name: str, slot: Slot | None, to: str) -> Link:
-    return Link(a=name, b=to, kind=slot_words(slot), gbps=slot_rate(slot) if slot else None)
+def _named(noun: str, sets: Sequence[frozenset[int]]) -> dict[str, frozenset[int]]:
+    return {noun if len(sets) == 1 else f"{noun} {number}": ranks for number, ranks in enumerate(sets)}
 
 
-def _group(name: str, members: tuple[str, ...]) -> Group:
-    return Group(name=name, kind="host", members=members)
+def _sharing(count: int, ancestors: Ancestors, most: int) -> list[frozenset[int]]:
+    """Ranks in sets whose pairs meet at this level or below it, by their first rank."""
+    sets: list[frozenset[int]] = []
+    for rank in range(count):
+        near = [held for held in sets if any(ancestors.get((other, rank), most + 1) <= most for other in held)]
+        sets = [held for held in sets if held not in near] + [frozenset({rank}).union(*near)]
+    return sorted(sets, key=min)

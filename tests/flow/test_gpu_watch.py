@@ -1,0 +1,116 @@
+"""What is looked at around a timing: others on the ranks' GPUs, and clocks that were held down."""
+
+from __future__ import annotations
+
+import dataclasses
+import getpass
+import os
+from pathlib import Path
+
+import pytest
+
+from tests.nvml import FakeNvml, put_in_place, several
+from workbench.flow.gpu_watch import GpuWatch
+from workbench.topology.throttle import Throttle, throttle_flags
+
+GB = 1_000_000_000
+
+
+@pytest.fixture
+def nvml(monkeypatch: pytest.MonkeyPatch) -> FakeNvml:
+    """A machine of two GPUs."""
+    return put_in_place(monkeypatch, FakeNvml(several(2)))
+
+
+@pytest.fixture
+def proc(tmp_path: Path) -> Path:
+    """Processes of our own: 20 is a rank that this one started by way of 10, 30 is somebody else's."""
+    for pid, parent in ((10, os.getpid()), (20, 10), (30, 1), (os.getpid(), 1)):
+        (tmp_path / str(pid)).mkdir()
+        (tmp_path / str(pid) / "stat").write_text(f"{pid} (a (b) c) S {parent} 0 0")
+        (tmp_path / str(pid) / "comm").write_text("python\n")
+    return tmp_path
+
+
+async def timing(watch: GpuWatch, nvml: FakeNvml, held: dict[int, float]) -> tuple[str, ...]:
+    """The flags of a timing of 10 s in which the second GPU's clocks are held down, in seconds by policy."""
+    flags = await watch.before()
+    nvml.gpus[0].hold(0, 0, 10)
+    for policy, seconds in (held or {0: 0.0}).items():
+        nvml.gpus[1].hold(policy, seconds, 10 / max(1, len(held)))
+    return (*flags, *await watch.after())
+
+
+async def test_a_quiet_timing_has_no_flags(nvml: FakeNvml, proc: Path) -> None:
+    """Nobody else there, clocks never held down: nothing to say; NVML is left in the end."""
+    nvml.gpus[0].processes = [(20, 3 * GB)]
+    watch = GpuWatch(2, proc)
+
+    assert await timing(watch, nvml, {}) == ()
+    watch.close()
+    assert nvml.open == 0
+
+
+async def test_clocks_that_were_held_down(nvml: FakeNvml, proc: Path) -> None:
+    """The share of the timing during which power or heat held the clocks down is told by cause, with the rank."""
+    assert await timing(GpuWatch(2, proc), nvml, {0: 1.2}) == ("throttled (power 12%, rank 1)",)
+    both = await timing(GpuWatch(2, proc), nvml, {0: 5.0, 1: 0.3})
+    assert both == ("throttled (power 50%, rank 1; thermal 3%, rank 1)",)
+    assert await timing(GpuWatch(2, proc), nvml, {1: 0.05}) == ()
+
+
+async def test_only_what_happened_while_timed_counts(nvml: FakeNvml, proc: Path) -> None:
+    """Clocks that were held down before a timing, or between two, are none of its business."""
+    watch = GpuWatch(2, proc)
+    nvml.gpus[0].hold(0, 100, 100)
+    assert await timing(watch, nvml, {}) == ()
+    nvml.gpus[0].hold(0, 100, 100)
+    assert await watch.after() == ()
+    assert await timing(watch, nvml, {}) == ()
+
+
+async def test_drivers_that_do_not_count(monkeypatch: pytest.MonkeyPatch, proc: Path) -> None:
+    """Where the driver keeps no such counters, or NVML cannot be asked, there is no flag and no failure."""
+    for refused in ("nvmlDeviceGetViolationStatus", "nvmlInit", "nvmlDeviceGetCount"):
+        nvml = put_in_place(monkeypatch, FakeNvml(several(2), refused=[refused]))
+        watch = GpuWatch(2, proc)
+        assert await timing(watch, nvml, {0: 5.0}) == ()
+        watch.close()
+        assert nvml.open == 0
+
+
+async def test_cpu_ranks_ask_nothing(nvml: FakeNvml) -> None:
+    """On CPU ranks NVML is not even opened."""
+    watch = GpuWatch(0)
+
+    assert (*await watch.before(), *await watch.after()) == ()
+    assert nvml.asked == 0
+
+
+async def test_others_on_a_gpu(nvml: FakeNvml, proc: Path) -> None:
+    """Somebody else's process with more than 2 GB is named with its memory; small ones and our ranks are not."""
+    nvml.gpus[0].processes = [(20, 9 * GB), (30, GB)]
+    nvml.gpus[1].processes = [(20, 9 * GB), (30, 12_300_000_000)]
+
+    flags = await GpuWatch(2, proc).before()
+    assert flags == (f"shared-gpu (rank 1: pid 30 ({getpass.getuser()}, python) 12.3 GB)",)
+
+
+async def test_processes_that_are_not_visible(nvml: FakeNvml, proc: Path) -> None:
+    """A number that is not visible here counts only beside one of ours: else it may be one of our ranks, renumbered."""
+    nvml.gpus[0].processes = [(777, 9 * GB)]
+    nvml.gpus[1].processes = [(20, 9 * GB), (777, 9 * GB)]
+
+    assert await GpuWatch(2, proc).before() == ("shared-gpu (rank 1: pid 777 (not visible from here) 9.0 GB)",)
+
+
+def test_counters_that_start_anew() -> None:
+    """Counters that went back, a clock that stands still and a GPU that came or went give no share."""
+    first = Throttle(at_us=1_000_000, spent_ns={"power": 5_000_000})
+    later = dataclasses.replace(first, at_us=2_000_000)
+
+    assert throttle_flags([first], [dataclasses.replace(later, spent_ns={"power": 0})]) == ()
+    assert throttle_flags([first], [dataclasses.replace(first, spent_ns={"power": 900_000_000})]) == ()
+    assert throttle_flags([None, first], [later, None]) == ()
+    beyond = dataclasses.replace(later, spent_ns={"power": 9_000_000_000, "thermal": 10**12})
+    assert throttle_flags([first], [beyond]) == ("throttled (power 100%, rank 0)",)

@@ -1,0 +1,168 @@
+"""The parent's side of the builder process: start it when something is to be built, order builds, hear results."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import itertools
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from workbench.build.keys import ENVIRONMENT
+from workbench.build.model import Finding, Request, Result, Toolchain, plain, read_result
+from workbench.config import Settings
+from workbench.errors import BuilderError
+from workbench.files import cache_dir
+from workbench.flow.leftovers import end_leftovers
+from workbench.flow.wire import Wire
+from workbench.flow.zygote import ROOT, ended, rank_environment
+from workbench.ranks.channel import Message
+
+Early = Callable[[tuple[Finding, ...]], None]
+_START_S = 20.0
+_GIGABYTE = 1_000_000_000
+_COMPILERS = ("CC", "CXX", *ENVIRONMENT)
+_BOOT = "import sys; sys.path.append({root!r}); from workbench.build.builder import main; main({fd}, {options!r})"
+
+
+@dataclass
+class _Job:
+    result: asyncio.Future[Result]
+    early: Early
+
+
+class Builder:
+    """One builder process, started by the first order and ended by ``close``; started anew should it die."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._numbers = itertools.count(1)
+        self._jobs: dict[int, _Job] = {}
+        self._process: subprocess.Popen[bytes] | None = None
+        self._wire: Wire | None = None
+        self._home: Path | None = None
+        self._ready: asyncio.Future[Toolchain] | None = None
+        self._starting = asyncio.Lock()
+
+    @property
+    def pid(self) -> int:
+        """The process id; 0 while there is no process."""
+        return self._process.pid if self._process else 0
+
+    async def toolchain(self) -> Toolchain:
+        """The compilers and the torch that builds use."""
+        await self._start()
+        assert self._ready is not None
+        return await asyncio.wait_for(asyncio.shield(self._ready), _START_S)
+
+    async def build(
+        self, request: Request, arch: str, *, full: bool = False, unfit: bool = False, early: Early = lambda found: None
+    ) -> Result:
+        """What becomes of a request; cancelled, it ends the compilers. BuilderError when the builder fails twice."""
+        for _ in range(2):
+            await self._start()
+            with contextlib.suppress(ConnectionError):
+                return await self._order(request, arch, full, unfit, early)
+        raise BuilderError("the process that builds extensions was ended twice: look at the machine's free memory")
+
+    async def close(self) -> None:
+        """End the process and every compiler."""
+        if self._wire is not None:
+            self._wire.close()
+        self._closed("closed")
+        process, self._process = self._process, None
+        if process is not None:
+            await ended(process)
+        await self._clean_up()
+
+    async def _order(self, request: Request, arch: str, full: bool, unfit: bool, early: Early) -> Result:
+        number = next(self._numbers)
+        job = self._jobs[number] = _Job(asyncio.get_running_loop().create_future(), early)
+        options = {"arch": arch, "full": full, "unfit": unfit, "limit": self._settings.limits.build}
+        self._send({"op": "build", "id": number, "request": plain(request), **options})
+        try:
+            return await job.result
+        finally:
+            if self._jobs.pop(number, None) is not None:
+                self._send({"op": "cancel", "id": number})
+
+    async def _start(self) -> None:
+        async with self._starting:
+            if self._wire is not None:
+                return
+            await self._clean_up()
+            self._ready = asyncio.get_running_loop().create_future()
+            self._home = Path(tempfile.mkdtemp(prefix="pkwb-build-"))
+            self._wire = Wire(self._message, self._closed)
+            self._process = self._spawn(self._wire.far_end(), self._home)
+            self._wire.release_far_end()
+
+    def _spawn(self, fd: int, home: Path) -> subprocess.Popen[bytes]:
+        options = {
+            "python": self._settings.ranks.python,
+            "folder": str(build_cache()),
+            "limit_bytes": int(self._settings.build.cache * _GIGABYTE),
+        }
+        kept = {name: os.environ[name] for name in _COMPILERS if name in os.environ}
+        with open(home / "builder.log", "wb") as log:
+            return subprocess.Popen(
+                [sys.executable, "-I", "-c", _BOOT.format(root=str(ROOT), fd=fd, options=json.dumps(options))],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                pass_fds=(fd,),
+                env={**rank_environment(home), **kept, "LC_ALL": "C"},
+                start_new_session=True,
+            )
+
+    def _send(self, message: Message) -> None:
+        if self._wire is not None:
+            self._wire.send(message)
+
+    def _message(self, message: Message) -> None:
+        if message["event"] == "ready":
+            self._take_toolchain(message["toolchain"])
+            return
+        job = self._jobs.get(message["id"])
+        if job is None:
+            return
+        if message["event"] == "early":
+            job.early(tuple(Finding(**finding) for finding in message["findings"]))
+        elif not job.result.done():
+            del self._jobs[message["id"]]
+            job.result.set_result(read_result(message["result"]))
+
+    def _take_toolchain(self, found: Message) -> None:
+        if self._ready is not None and not self._ready.done():
+            values: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in found.items()}
+            self._ready.set_result(Toolchain(**values))
+
+    def _closed(self, reason: str) -> None:
+        self._wire = None
+        jobs, self._jobs = self._jobs, {}
+        for job in jobs.values():
+            if not job.result.done():
+                job.result.set_exception(ConnectionError(reason))
+        if self._ready is not None and not self._ready.done():
+            self._ready.set_exception(BuilderError("the process that builds extensions could not be started"))
+            self._ready.exception()
+
+    async def _clean_up(self) -> None:
+        """Remove the folder of a builder that is gone, and the compilers that outlived one that was killed."""
+        home, self._home = self._home, None
+        if home is not None:
+            await asyncio.to_thread(end_leftovers, home)
+            await asyncio.to_thread(shutil.rmtree, home, True)
+
+
+def build_cache() -> Path:
+    """The folder of what was built."""
+    return cache_dir() / "builds"

@@ -1,0 +1,218 @@
+"""The extensions of one attempt: started from a look at the source, waited for, and given to the ranks that ask."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import dataclasses
+import os
+import socket
+import time
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from workbench.build.model import Finding, Request, Result
+from workbench.build.plan import Plan, Planned, Unplanned, look, request_of
+from workbench.errors import ChannelError
+from workbench.events import BuildFinished, BuildStarted, BuildSummary, Diagnostic, Event, EventStream, Status
+from workbench.flow.builder import Builder
+from workbench.flow.context import Stop
+from workbench.flow.findings import diagnostic_of
+from workbench.ranks.built import SOCKET_NAME, address
+from workbench.ranks.channel import HEADER, Message, body_length, decode, encode
+from workbench.target import Source
+
+MOST_REQUESTS = 64
+"""Different extensions that the ranks of one attempt may ask for."""
+_LONGEST = 12 << 20
+"""Bytes of the longest request of a rank."""
+_ASKING_S = 10.0
+_NO_DEVICE = "no CUDA device"
+
+
+@dataclass(frozen=True, kw_only=True)
+class BuildPlace:
+    """What all attempts of a sitting build with."""
+
+    builder: Builder
+    arch: str
+    full: bool
+    device: str
+    """The device of the ranks."""
+
+
+class Building:
+    """Builds of one attempt, each once, whoever asks for it."""
+
+    def __init__(self, number: int, source: Source, place: BuildPlace, stream: EventStream) -> None:
+        self._number = number
+        self._source = source
+        self._place = place
+        self._stream = stream
+        self._plan = Plan()
+        self._builds: dict[tuple[str, bool], asyncio.Task[Result]] = {}
+        self._ahead: list[asyncio.Task[Result]] = []
+        self._waiting = 0
+        self.started = time.perf_counter()
+        self.summaries: list[BuildSummary] = []
+        self.failure: Diagnostic | None = None
+        """The first error of an extension that could not be built."""
+        self.refused = False
+        """Whether a rank asked for CUDA code where there is no CUDA device."""
+
+    def begin(self) -> None:
+        """Look at the source and start to build what it will ask for."""
+        self._plan = look(self._source.text, str(self._source.path))
+        for call in self._plan.unplanned:
+            self._emit(_unplanned(call, str(self._source.path)))
+        self._ahead = [self._task(self._own(item.request), False) for item in self._plan.planned]
+
+    @property
+    def expected(self) -> bool:
+        """Whether something is being built before the ranks load the file."""
+        return bool(self._ahead)
+
+    @property
+    def busy(self) -> bool:
+        """Whether ranks wait for a build now."""
+        return self._waiting > 0
+
+    async def finish(self) -> str:
+        """Wait for what the source is known to ask for; how it was built, in words. Stop when it cannot be built."""
+        results = await asyncio.gather(*self._ahead)
+        self.stop_on_failure()
+        return ", ".join(sorted({result.way for result in results}))
+
+    def stop_on_failure(self) -> None:
+        """Raise Stop when an extension could not be built."""
+        if self.failure is not None:
+            raise Stop("build-error", (), self._failure_words(self.failure))
+
+    def _failure_words(self, failure: Diagnostic) -> str:
+        spot = f"line {failure.line}: " if failure.line else ""
+        return f"{spot}{failure.message}"
+
+    def explain(self, status: Status, why: str) -> tuple[Status, str]:
+        """Status and reason of an attempt that stopped, where its extensions are the cause."""
+        if status in ("load-error", "crash") and self.failure is not None:
+            return "build-error", self._failure_words(self.failure)
+        words = self._without_device(why) if status in ("load-error", "crash", "contract") else ""
+        return ("unknown", words) if words else (status, why)
+
+    def _without_device(self, why: str) -> str:
+        """Why an attempt failed for want of a CUDA device; empty where it did not."""
+        wants = self.refused or self._plan.wants_cuda and "cuda" in why.lower()
+        if self._place.device != "cpu" or not wants:
+            return ""
+        ways = ", ".join(f"{item.name}: {item.path}, {item.seconds:.1f} s" for item in self.summaries)
+        return f"{_NO_DEVICE}: the CUDA code compiles ({ways}) and was not run"
+
+    async def end(self) -> None:
+        """End what still builds."""
+        for task in self._builds.values():
+            task.cancel()
+        await asyncio.gather(*self._builds.values(), return_exceptions=True)
+
+    @contextlib.asynccontextmanager
+    async def serving(self, folder: Path) -> AsyncIterator[None]:
+        """Answer ranks that ask through the socket in their set's scratch folder, while the context lasts."""
+        listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        with address(str(folder / SOCKET_NAME)) as path:
+            listener.bind(path)
+        server = await asyncio.start_unix_server(self._serve, sock=listener)
+        try:
+            yield
+        finally:
+            server.close()
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with contextlib.suppress(OSError, asyncio.IncompleteReadError, asyncio.TimeoutError):
+            try:
+                message = await asyncio.wait_for(_request(reader), _ASKING_S)
+                answer = await self._answer(message)
+            except (ChannelError, ValueError) as error:
+                answer = {"library": "", "reason": str(error)}
+            writer.write(encode(answer))
+            await writer.drain()
+        writer.close()
+
+    async def _answer(self, message: Message) -> Message:
+        """The library for a rank's request, or why there is none."""
+        request = self._own(request_of(message))
+        if self._place.device == "cpu" and request.cuda:
+            self.refused = True
+        self._waiting += 1
+        try:
+            result = await asyncio.shield(self._task(request, message.get("full") is True))
+        finally:
+            self._waiting -= 1
+        if result.ok and self._place.device == "cpu" and request.cuda:
+            return {"library": "", "reason": f"{_NO_DEVICE}: the CUDA code compiles, and cannot run on this machine"}
+        return {"library": result.library, "reason": result.reason}
+
+    def _own(self, request: Request) -> Request:
+        """A request with folders that are relative to the user's file made absolute."""
+        folder = self._source.path.parent
+        return dataclasses.replace(request, includes=tuple(os.path.join(folder, item) for item in request.includes))
+
+    def _task(self, request: Request, unfit: bool) -> asyncio.Task[Result]:
+        which = (request.digest, unfit)
+        if which not in self._builds:
+            if len(self._builds) >= MOST_REQUESTS:
+                raise ValueError(f"more than {MOST_REQUESTS} different extensions are asked for")
+            self._builds[which] = asyncio.ensure_future(self._build(request, unfit))
+        return self._builds[which]
+
+    async def _build(self, request: Request, unfit: bool) -> Result:
+        self._emit(BuildStarted(name=request.name))
+        result = await self._place.builder.build(
+            request, self._place.arch, full=self._place.full, unfit=unfit, early=lambda found: self._early(request, found)
+        )  # fmt: skip
+        for finding in result.findings:
+            self._tell(request, finding)
+        summary = BuildSummary(name=result.name, path=result.way, made_by=result.made_by, seconds=result.seconds)
+        self.summaries.append(summary)
+        self._emit(
+            BuildFinished(
+                name=result.name,
+                ok=result.ok,
+                path=result.way,
+                made_by=result.made_by,
+                seconds=result.seconds,
+                reason=result.reason,
+                slim_note=result.slim_note,
+            )
+        )
+        return result
+
+    def _tell(self, request: Request, finding: Finding) -> None:
+        diagnostic = self._diagnostic(request, finding)
+        if finding.severity == "error" and self.failure is None:
+            self.failure = diagnostic
+        self._emit(diagnostic)
+
+    def _early(self, request: Request, found: tuple[Finding, ...]) -> None:
+        """What the quick build found wrong is told at once, as a warning: the full build has the last word."""
+        for finding in found:
+            if finding.severity == "error":
+                words = f"{finding.message} (found by the quick build; the full build decides)"
+                self._emit(self._diagnostic(request, dataclasses.replace(finding, severity="warning", message=words)))
+
+    def _diagnostic(self, request: Request, finding: Finding) -> Diagnostic:
+        return diagnostic_of(finding, request, self._planned(request), self._source)
+
+    def _planned(self, request: Request) -> Planned | None:
+        return next((item for item in self._plan.planned if self._own(item.request) == request), None)
+
+    def _emit(self, event: Event) -> None:
+        self._stream.emit(dataclasses.replace(event, attempt=self._number))
+
+
+async def _request(reader: asyncio.StreamReader) -> Message:
+    return decode(await reader.readexactly(body_length(await reader.readexactly(HEADER.size), _LONGEST)))
+
+
+def _unplanned(call: Unplanned, path: str) -> Diagnostic:
+    words = f"{call.function} is built when the file runs, not ahead of it: {call.why}"
+    return Diagnostic(severity="note", message=words, path=path, line=call.line)

@@ -1,0 +1,107 @@
+"""Modules that the build service made: a rank asks for one through the socket in its set's scratch folder."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.machinery
+import importlib.util
+import os
+import socket
+from collections.abc import Iterator
+from functools import partial
+from types import ModuleType
+from typing import Any
+
+from workbench.ranks.channel import Channel, Message
+from workbench.ranks.extensions import Unsupported, inline_extension
+
+SOCKET = "PKWB_BUILD_SOCKET"
+"""Variable of a rank's environment that holds the socket's path."""
+SOCKET_NAME = "build"
+"""The socket in the scratch folder of a set."""
+_LONGEST_PATH = 100
+"""Bytes of the longest path that all systems take as a socket's address."""
+
+
+class BuildError(RuntimeError):
+    """The extension could not be built; the text is the first error and where it is."""
+
+
+def built_module(request: Message) -> ModuleType:
+    """The module that a request asks for, built once for all ranks; BuildError says why there is none.
+
+    Should the library of the quick build not fit this torch, which it checks when it is imported, the full build is
+    asked for.
+    """
+    try:
+        return _import(request["name"], _ask(request, full=False))
+    except ImportError as error:
+        if not str(error).startswith("slim:"):
+            raise
+    return _import(request["name"], _ask(request, full=True))
+
+
+def serve_load_inline() -> None:
+    """Have ``torch.utils.cpp_extension.load_inline`` go through the build service wherever it can."""
+    from torch.utils import cpp_extension
+
+    if not isinstance(cpp_extension.load_inline, partial):
+        cpp_extension.load_inline = partial(_load_inline, cpp_extension.load_inline)
+
+
+def _load_inline(original: Any, *args: Any, **kwargs: Any) -> Any:
+    served = os.path.exists(os.environ.get(SOCKET, ""))
+    try:
+        request = inline_extension(*args, **kwargs)
+    except Unsupported:
+        served = False
+    return built_module(request) if served else original(*args, **kwargs)
+
+
+def _ask(request: Message, full: bool) -> str:
+    """The path of the library, once it is there."""
+    channel = Channel(_connected(os.environ[SOCKET]))
+    try:
+        channel.send({**request, "full": full})
+        answer = channel.receive()
+    finally:
+        channel.close()
+    if answer is None:
+        raise BuildError("the build was given up")
+    if not answer["library"]:
+        raise BuildError(answer["reason"])
+    return str(answer["library"])
+
+
+def _connected(path: str) -> int:
+    end = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    try:
+        with address(path) as short:
+            end.connect(short)
+    except OSError as error:
+        end.close()
+        raise BuildError(f"extensions are built for candidates only, while they are judged ({error})") from None
+    return end.detach()
+
+
+@contextlib.contextmanager
+def address(path: str) -> Iterator[str]:
+    """A name for a socket's path that is short enough to be an address."""
+    if len(os.fsencode(path)) <= _LONGEST_PATH:
+        yield path
+        return
+    folder = os.open(os.path.dirname(path), os.O_RDONLY)
+    try:
+        yield f"/proc/self/fd/{folder}/{os.path.basename(path)}"
+    finally:
+        os.close(folder)
+
+
+def _import(name: str, library: str) -> ModuleType:
+    loader = importlib.machinery.ExtensionFileLoader(name, library)
+    spec = importlib.util.spec_from_file_location(name, library, loader=loader)
+    if spec is None:
+        raise BuildError(f"{library} is no library that Python can load")
+    module = importlib.util.module_from_spec(spec)
+    loader.exec_module(module)
+    return module
