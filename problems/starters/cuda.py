@@ -36,16 +36,19 @@ template <> struct Wide<double> { using type = double; };
 """
 _BUFFER = '''\
 @functools.cache
-def _buffer(count: int, dtype: torch.dtype, device: torch.device) -> tuple[torch.Tensor, Any]:
-    """A buffer that all ranks can reach, and its handle. All ranks ask for the same sizes in the same order.
+def _buffer(count: int, dtype: torch.dtype, device: torch.device) -> tuple[torch.Tensor, Any, list[int], torch.Tensor]:
+    """A buffer that all ranks can reach, its handle, and the addresses at which this device sees each rank's.
 
-    handle.buffer_ptrs[r] is the address at which this device sees rank r's buffer; handle.buffer_ptrs_dev is the
-    address of that table in device memory. NVLink multicast (handle.multicast_ptr) is not used.
+    All ranks ask for the same sizes in the same order. The last value is the table of addresses in device memory.
+    NVLink multicast (handle.multicast_ptr) is not used.
     """
     import torch.distributed._symmetric_memory as symmetric_memory
 
     buffer = symmetric_memory.empty(count, dtype=dtype, device=device)
-    return buffer, symmetric_memory.rendezvous(buffer, dist.group.WORLD)
+    handle = symmetric_memory.rendezvous(buffer, dist.group.WORLD)
+    inside = buffer.data_ptr() - handle.buffer_ptrs[handle.rank]  # a buffer may lie inside a larger one
+    addresses = [base + inside for base in handle.buffer_ptrs]
+    return buffer, handle, addresses, torch.tensor(addresses, dtype=torch.int64, device=device)
 
 
 '''
@@ -83,11 +86,11 @@ PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {
 _SUM_CALL = '''\
 def _sum_of_ranks(tensor: torch.Tensor, first: int, last: int) -> torch.Tensor:
     """The sum of what the ranks from first to last - 1 pass. All ranks call it together, with equal shapes."""
-    buffer, handle = _buffer(tensor.numel(), tensor.dtype, tensor.device)
+    buffer, handle, _addresses, table = _buffer(tensor.numel(), tensor.dtype, tensor.device)
     buffer.copy_(tensor.reshape(-1))
     handle.barrier(channel=0)  # every rank has written
     out = torch.empty_like(tensor, memory_format=torch.contiguous_format)
-    _extension().sum_of_ranks(handle.buffer_ptrs_dev, first, last, out)
+    _extension().sum_of_ranks(table.data_ptr(), first, last, out)
     handle.barrier(channel=0)  # every rank has read: the next call may overwrite
     return out
 '''
@@ -126,11 +129,11 @@ PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {
 _COPY_CALL = '''\
 def _from_rank(tensor: torch.Tensor, rank: int) -> torch.Tensor:
     """What a rank passes. All ranks call it together, with equal shapes; each may ask for another rank."""
-    buffer, handle = _buffer(tensor.numel(), tensor.dtype, tensor.device)
+    buffer, handle, addresses, _table = _buffer(tensor.numel(), tensor.dtype, tensor.device)
     buffer.copy_(tensor.reshape(-1))
     handle.barrier(channel=0)  # every rank has written
     out = torch.empty_like(tensor, memory_format=torch.contiguous_format)
-    _extension().copy_from(handle.buffer_ptrs[rank], out)
+    _extension().copy_from(addresses[rank], out)
     handle.barrier(channel=0)  # every rank has read: the next call may overwrite
     return out
 '''

@@ -22,7 +22,9 @@ def _buffer(count: int, dtype: torch.dtype, device: torch.device) -> tuple[torch
 
     buffer = symmetric_memory.empty(count, dtype=dtype, device=device)
     handle = symmetric_memory.rendezvous(buffer, dist.group.WORLD)
-    return buffer, handle, torch.tensor(handle.buffer_ptrs, dtype=torch.int64, device=device)
+    inside = buffer.data_ptr() - handle.buffer_ptrs[handle.rank]  # a buffer may lie inside a larger one
+    addresses = [base + inside for base in handle.buffer_ptrs]
+    return buffer, handle, torch.tensor(addresses, dtype=torch.int64, device=device)
 
 
 '''

@@ -1,0 +1,197 @@
+"""What the sampler makes of calls: warm-up, figures and flags, from judges that answer with made-up times."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+from workbench.flow.sampling import SIDES, Mismatch, Sampler, SamplingPlan, TimingFigures
+
+MS = 1_000_000
+PEAK = 1980
+
+
+@dataclass
+class Machine:
+    """Judges of ``world`` ranks; every hook gets (side, rank, call)."""
+
+    world: int = 2
+    ns: Callable[[str, int, int], int] = lambda side, rank, call: MS
+    overhead_ns: int = 300_000
+    hidden_ns: Callable[[str], int] = lambda side: 0
+    """What a call's bracket holds beyond its own time and the usual overhead."""
+    host_ns: Callable[[str, int, int], int] = lambda side, rank, call: 50_000
+    mhz: Callable[[str, int, int], int] = lambda side, rank, call: PEAK
+    held: Callable[[str, int, int], bool] = lambda side, rank, call: False
+    cold: bool = True
+    made: dict[str, list[int]] = field(default_factory=lambda: {side: [] for side in SIDES})
+
+    async def ask(self, side: str, first: int, calls: int, last: int) -> list[dict[str, Any]]:
+        """The judges' answers to one block."""
+        numbers = range(first, first + calls)
+        self.made[side] += numbers
+        rows = [[self._row(side, rank, call) for call in numbers] for rank in range(self.world)]
+        return [{"samples": row, "cold": self.cold} for row in rows]
+
+    def _row(self, side: str, rank: int, call: int) -> list[int | bool]:
+        ns, host_ns = self.ns(side, rank, call), self.host_ns(side, rank, call)
+        bracket = ns + self.overhead_ns + self.hidden_ns(side)
+        return [ns, bracket, host_ns, self.mhz(side, rank, call), self.held(side, rank, call)]
+
+
+def sample(machine: Machine, device: str = "cuda", samples: int = 40, cold: bool = True) -> TimingFigures:
+    """The last figures of a whole run."""
+    shown: list[TimingFigures] = []
+    plan = SamplingPlan(samples=samples, device=device, cold=cold, most_mhz=PEAK if device == "cuda" else 0)
+    figures = asyncio.run(Sampler(machine.ask, plan, shown.append).run())
+    assert figures == shown[-1]
+    return figures
+
+
+def cpu(**hooks: Any) -> Machine:
+    """Ranks that have neither launches nor clocks."""
+    return Machine(host_ns=lambda *_: 0, mhz=lambda *_: 0, cold=False, **hooks)
+
+
+def test_steady_clocks_end_the_warm_up() -> None:
+    """On GPUs whose clock is at rest, twenty calls of either side are enough, and no flag is raised."""
+    machine = Machine()
+    figures = sample(machine)
+    assert {side: len(calls) for side, calls in machine.made.items()} == dict.fromkeys(SIDES, 20 + 40)
+    assert (figures.flags, figures.samples, figures.clock_mhz) == ((), 40, PEAK)
+
+
+def test_the_warm_up_goes_on_while_clocks_rise() -> None:
+    """A clock that rises for 60 calls is waited for, by both sides alike."""
+    machine = Machine(mhz=lambda side, rank, call: min(PEAK, 600 + 25 * call))
+    figures = sample(machine)
+    warm_up = len(machine.made["baseline"]) - 40
+    assert 60 <= warm_up <= 80
+    assert machine.made["candidate"] == machine.made["baseline"]
+    assert figures.flags == ()
+
+
+def test_clocks_that_never_settle_are_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """After half a second a side, samples are taken whatever the clock does; a clock far below its peak is told."""
+    seconds = iter(range(10**6))
+    monkeypatch.setattr("workbench.flow.sampling.time.perf_counter", lambda: 0.005 * next(seconds))
+    machine = Machine(mhz=lambda side, rank, call: 900 + 300 * (call % 2))
+    figures = sample(machine)
+    batches_s = 0.005
+    assert len(machine.made["baseline"]) - 40 <= 20 + 10 * (0.5 / batches_s)
+    assert figures.flags == ("throttled",)
+
+
+def test_only_the_reference_ranks_clock_ends_the_warm_up() -> None:
+    """A candidate that claims a moving clock does not keep the warm-up going."""
+    machine = Machine(mhz=lambda side, rank, call: PEAK if side == "baseline" else 100 + 100 * (call % 19))
+    sample(machine)
+    assert len(machine.made["baseline"]) == 20 + 40
+
+
+def test_cpu_ranks_have_neither_clock_nor_launches() -> None:
+    """CPU figures have no launch time, no clock and none of the flags of GPUs."""
+    figures = sample(cpu(), "cpu", cold=False)
+    assert (figures.launch, figures.clock_mhz, figures.cache, figures.flags) == (None, None, "warm", ())
+
+
+def test_launch_time_is_told_beside_the_time() -> None:
+    """The host's time for a call is a figure of its own; where it outlasts the device's, the side is named."""
+    machine = Machine(host_ns=lambda side, rank, call: 3 * MS if (side, rank) == ("candidate", 1) else MS // 2)
+    machine.hidden_ns = lambda side: 2 * MS if side == "candidate" else 0
+    figures = sample(machine)
+    assert figures.launch is not None
+    assert (figures.launch.candidate, figures.launch.reference) == (3.0, 0.5)
+    assert figures.candidate.median == 1.0
+    assert figures.flags == ("launch-bound (candidate)",)
+
+
+def test_a_reference_that_waits_for_its_device_is_named() -> None:
+    """When one rank's gate could not wait for the whole call, in most calls, the flag names the side."""
+    machine = Machine(held=lambda side, rank, call: (side, rank) == ("baseline", 1))
+    assert sample(machine).flags == ("blocks-on-device (reference)",)
+
+
+def test_ranks_without_a_gate_are_told() -> None:
+    """Where the gate could not be built the figures say that only the hosts were aligned, and show no clock."""
+    figures = sample(Machine(mhz=lambda side, rank, call: 0), samples=40)
+    assert (figures.flags, figures.clock_mhz) == (("host-aligned",), None)
+
+
+def test_a_cache_that_could_not_be_filled_is_told() -> None:
+    """Figures that were to be cold and are not say warm, and why."""
+    figures = sample(Machine(cold=False))
+    assert (figures.cache, figures.flags) == ("warm", ("not-cold (no memory to fill the cache from)",))
+    assert sample(Machine()).cache == "cold"
+
+
+@pytest.mark.parametrize(
+    ("ns", "hidden", "host", "expected"),
+    [
+        (MS, 0, 0, False),
+        (MS // 100, 4 * MS, 0, True),
+        (MS // 100, 9 * MS // 10, MS, False),
+        (MS // 100, 4 * MS, 4 * MS, True),
+        (100, 0, 0, True),
+    ],
+    ids=["agree", "claims too little", "launches explain it", "launches cannot explain it all", "no time at all"],
+)
+def test_clocks_disagree(ns: int, hidden: int, host: int, expected: bool) -> None:
+    """Claims far below the judge's clock are found out; launches explain no more than the gate can hide, 1 ms."""
+    machine = Machine(
+        ns=lambda side, rank, call: ns if side == "candidate" else MS,
+        hidden_ns=lambda side: hidden if side == "candidate" else 0,
+        host_ns=lambda side, rank, call: host if side == "candidate" else 0,
+    )
+    assert ("clock-disagreement" in sample(machine).flags) is expected
+
+
+def test_a_slow_rank_that_rotates_is_in_every_sample() -> None:
+    """Each sample is its slowest rank's, though no rank is slow on average; the skew shows it."""
+    machine = cpu(world=4, ns=lambda side, rank, call: 2 * MS if (side, call % 4) == ("candidate", rank) else MS)
+    figures = sample(machine, "cpu", cold=False)
+    assert figures.candidate.median == 2.0
+    assert figures.speedup.median == pytest.approx(0.5)
+    assert figures.rank_ms == (1.0, 1.0, 1.0, 1.0)
+    assert (figures.skew, figures.flags) == (0.5, ("skewed",))
+
+
+def test_a_straggler_shows_in_time_and_skew() -> None:
+    """One rank that is always late makes the figure, and its own time stands beside the others'."""
+    machine = cpu(ns=lambda side, rank, call: MS + (rank == 1) * MS // 2)
+    figures = sample(machine, "cpu", cold=False)
+    assert (figures.candidate.median, figures.rank_ms, figures.flags) == (1.5, (1.0, 1.5), ("skewed",))
+    assert figures.skew == pytest.approx(1 / 3)
+
+
+def test_outliers_move_no_figure() -> None:
+    """A call in twenty that takes a hundred times as long changes neither median nor speedup."""
+    machine = cpu(ns=lambda side, rank, call: (100 if call % 20 == 3 else 1) * MS)
+    figures = sample(machine, "cpu", samples=100, cold=False)
+    assert (figures.candidate.median, figures.candidate.p90) == (1.0, 1.0)
+    assert figures.speedup.low <= 1.0 <= figures.speedup.high
+    assert figures.speedup.median == pytest.approx(1.0)
+
+
+def test_a_clock_that_drifts_is_no_speedup() -> None:
+    """Both sides slow down by half over the run, as hot GPUs do; the interval still covers 1."""
+    machine = cpu(ns=lambda side, rank, call: MS + call * MS // 200)
+    figures = sample(machine, "cpu", samples=100, cold=False)
+    assert figures.speedup.low <= 1.0 <= figures.speedup.high
+
+
+def test_a_checked_call_that_was_wrong_voids_the_timing() -> None:
+    """One judge's report ends the timing at once."""
+
+    async def ask(side: str, first: int, calls: int, last: int) -> list[dict[str, Any]]:
+        answers = await Machine().ask(side, first, calls, last)
+        return [answers[0], {**answers[1], "report": {"status": "wrong"}}]
+
+    plan = SamplingPlan(samples=10, device="cpu")
+    with pytest.raises(Mismatch) as caught:
+        asyncio.run(Sampler(ask, plan, lambda _: None).run())
+    assert caught.value.reports[1]["report"] == {"status": "wrong"}

@@ -1,0 +1,155 @@
+"""Built libraries by content address. Entries are folders that appear whole, by rename; there is no lock to go stale.
+
+An entry holds its file and ``manifest.json`` with the file's size and SHA-256, and those of the user's headers that went
+into it. Whatever does not match is no entry. Folders named ``job-...`` are where builds work; a build holds a file lock in
+its folder, which the system drops with the process, so that what a killed build left can be told and removed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import hashlib
+import json
+import os
+import re
+import secrets
+import shutil
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+_MANIFEST = "manifest.json"
+_LOCK = ".lock"
+_KEY = re.compile(r"[0-9a-f]{64}")
+_IN_USE_S = 60.0
+"""An entry that was used this lately is not removed: a rank may be about to load it."""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One built file. ``facts`` is what its maker noted."""
+
+    key: str
+    file: Path
+    size: int
+    used: float
+    """Seconds since the epoch."""
+    facts: dict[str, Any]
+
+
+class Cache:
+    """The entries below one folder, kept under ``limit`` bytes; any number of processes may share it."""
+
+    def __init__(self, folder: Path, limit: int) -> None:
+        self.folder = folder
+        self._limit = limit
+
+    @contextlib.contextmanager
+    def workplace(self) -> Iterator[Path]:
+        """A fresh folder to build in, on the file system of the entries; it is gone afterwards."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        place = self.folder / f"job-{secrets.token_hex(8)}"
+        place.mkdir(mode=0o700)
+        lock = os.open(place / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            yield place
+        finally:
+            os.close(lock)
+            shutil.rmtree(place, ignore_errors=True)
+
+    def find(self, key: str) -> Entry | None:
+        """The whole and unchanged entry, and note that it was used; a damaged one is removed."""
+        entry = self._read(key)
+        if entry is None:
+            return None
+        if _sha256(entry.file) != entry.facts.get("sha256") or not _unchanged(entry.facts.get("headers", [])):
+            self.remove(key)
+            return None
+        with contextlib.suppress(OSError):
+            os.utime(self.folder / key)
+        return entry
+
+    def publish(self, key: str, built: Path, facts: dict[str, Any], headers: Sequence[Path] = ()) -> Entry | None:
+        """Make a built file the entry; where another process was faster, its entry stands. None when it cannot be kept."""
+        with self.workplace() as place:
+            whole = place / "entry"
+            whole.mkdir()
+            file = whole / built.name
+            os.replace(built, file)
+            file.chmod(0o444)
+            noted = {**facts, "file": file.name, "size": file.stat().st_size, "sha256": _sha256(file)}
+            noted["headers"] = [_header(path) for path in headers]
+            (whole / _MANIFEST).write_text(json.dumps(noted), encoding="utf-8")
+            with contextlib.suppress(OSError):  # the name is taken: by an equal entry
+                os.rename(whole, self.folder / key)
+        self.prune()
+        return self.find(key)
+
+    def entries(self) -> list[Entry]:
+        """All entries, the least lately used first; their content is not looked at."""
+        names = [path.name for path in self.folder.iterdir()] if self.folder.is_dir() else []
+        found = [self._read(name) for name in names if _KEY.fullmatch(name)]
+        return sorted((entry for entry in found if entry is not None), key=lambda entry: entry.used)
+
+    def remove(self, key: str) -> None:
+        """Take an entry away at once, by rename; one that a rank has loaded stays loaded."""
+        with contextlib.suppress(OSError), self.workplace() as place:
+            os.rename(self.folder / key, place / "old")
+
+    def clear(self) -> int:
+        """Remove all entries and what killed builds left; the bytes that were freed."""
+        entries = self.entries()
+        for entry in entries:
+            self.remove(entry.key)
+        self.sweep()
+        return sum(entry.size for entry in entries)
+
+    def prune(self) -> None:
+        """Remove the least lately used entries until the limit is kept, but none that is in use."""
+        entries = self.entries()
+        total = sum(entry.size for entry in entries)
+        for entry in entries:
+            if total <= self._limit or entry.used > time.time() - _IN_USE_S:
+                return
+            self.remove(entry.key)
+            total -= entry.size
+
+    def sweep(self) -> None:
+        """Remove the folders of builds that were killed."""
+        for place in self.folder.glob("job-*"):
+            with contextlib.suppress(OSError):
+                if place.stat().st_ctime > time.time() - _IN_USE_S:
+                    continue  # its builder may not have got to its lock yet
+                with open(place / _LOCK, "rb") as lock:
+                    fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    shutil.rmtree(place, ignore_errors=True)
+
+    def _read(self, key: str) -> Entry | None:
+        folder = self.folder / key
+        try:
+            facts = json.loads((folder / _MANIFEST).read_bytes())
+            file = folder / Path(facts["file"]).name
+            size = file.stat().st_size
+            used = folder.stat().st_mtime
+        except (OSError, ValueError, KeyError, TypeError):
+            return None
+        return Entry(key, file, size, used, facts) if size == facts.get("size") else None
+
+
+def _sha256(file: Path) -> str:
+    try:
+        return hashlib.sha256(file.read_bytes()).hexdigest()
+    except OSError:
+        return ""
+
+
+def _header(path: Path) -> list[str]:
+    return [str(path), _sha256(path)]
+
+
+def _unchanged(headers: Sequence[Sequence[str]]) -> bool:
+    return all(_sha256(Path(path)) == digest for path, digest in headers)

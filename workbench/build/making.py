@@ -1,0 +1,171 @@
+"""Runs the stages of one build in a folder of its own and keeps what comes out."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from workbench.build import fast
+from workbench.build.cache import Cache, Entry
+from workbench.build.diagnostics import findings, first_error
+from workbench.build.full import full_commands, unit_text
+from workbench.build.jobs import Done, Slots, available_bytes
+from workbench.build.keys import content_key, library_key, user_headers
+from workbench.build.model import CPP_UNIT, CUDA_UNIT, Command, Finding, Request, Result, Toolchain, Way, plain
+
+MadeBy = Literal["slim", "full"]
+
+Stages = Sequence[Sequence[Command]]
+_OUT_OF_MEMORY = re.compile(
+    r"out of memory|bad_alloc|virtual memory exhausted|signal 9\b|Cannot allocate memory|Killed"
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Order:
+    """A request and how it is built."""
+
+    request: Request
+    arch: str
+    """The GPU's compute capability, as ``90``."""
+    full: bool = False
+    """Only the full build is wanted."""
+    unfit: bool = False
+    """The library of the quick build could not be loaded."""
+    limit: float = 300.0
+    """Seconds."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Made:
+    """What the stages came to. ``final``: the same request would fail again, the text being at fault."""
+
+    ok: bool
+    findings: tuple[Finding, ...]
+    reason: str = ""
+    final: bool = False
+
+
+class Maker:
+    """Makes libraries with either build, and keeps them in the cache."""
+
+    def __init__(self, toolchain: Toolchain, cache: Cache, slots: Slots) -> None:
+        self._toolchain = toolchain
+        self._cache = cache
+        self._slots = slots
+
+    def key(self, order: Order, made_by: MadeBy) -> str:
+        """Where an order's library is in the cache."""
+        version = fast.VERSION if made_by == "slim" else ""
+        return library_key(order.request, self._toolchain, made_by, order.arch, version)
+
+    def find(self, order: Order, made_by: MadeBy) -> Result | None:
+        """The library that one of the builds made earlier."""
+        entry = self._cache.find(self.key(order, made_by))
+        return _result(order.request, entry, "cached") if entry is not None else None
+
+    async def full(self, order: Order) -> Result:
+        """Build with torch's own headers."""
+        with self._cache.workplace() as place:
+            library = f"{order.request.name}.so"
+            stages = full_commands(order.request, self._toolchain, order.arch, library)
+            return await self._make(order, "full", stages, place)
+
+    async def slim(self, order: Order) -> Result:
+        """Build with the slim headers."""
+        with self._cache.workplace() as place:
+            fast.write_headers(self._toolchain, place)
+            runtime = await self._runtime(order.limit)
+            if runtime is None:
+                return Result(name=order.request.name, ok=False, way="slim", reason="its runtime could not be compiled")
+            library = f"{order.request.name}.so"
+            stages = fast.slim_commands(order.request, self._toolchain, order.arch, str(runtime), library)
+            return await self._make(order, "slim", stages, place)
+
+    async def _make(self, order: Order, made_by: MadeBy, stages: Stages, place: Path) -> Result:
+        started = time.perf_counter()
+        texts = write_units(order.request, place)
+        made = await run_stages(stages, place, self._slots, order.limit, texts)
+        name = order.request.name
+        if not made.ok:
+            return Result(
+                name=name, ok=False, way=made_by, findings=made.findings, reason=made.reason, final=made.final
+            )
+        facts = {
+            "name": name,
+            "made_by": made_by,
+            "seconds": time.perf_counter() - started,
+            "findings": [plain(finding) for finding in made.findings],
+        }
+        output = place / stages[-1][-1].output
+        headers = user_headers(place, self._toolchain)
+        entry = self._cache.publish(self.key(order, made_by), output, facts, headers)
+        if entry is None:
+            reason = f"the library could not be kept in {self._cache.folder}: free some disk space"
+            return Result(name=name, ok=False, way=made_by, reason=reason)
+        return _result(order.request, entry, made_by)
+
+    async def _runtime(self, limit: float) -> Path | None:
+        """What all libraries of the quick build are linked with, compiled once for a torch and a Python."""
+        key = content_key("runtime", self._toolchain, runtime=fast.runtime_key(self._toolchain))
+        entry = self._cache.find(key)
+        if entry is None:
+            with self._cache.workplace() as place:
+                commands = fast.runtime_commands(self._toolchain, str(place / "runtime.o"))
+                made = await run_stages([[command] for command in commands], place, self._slots, limit, {})
+                entry = self._cache.publish(key, place / "runtime.o", {"made_by": "runtime"}) if made.ok else None
+        return entry.file if entry is not None else None
+
+
+def _result(request: Request, entry: Entry, way: Way) -> Result:
+    """The result that an entry of the cache stands for. An object file is the proof of a compile, and no library."""
+    found = tuple(Finding(**finding) for finding in entry.facts.get("findings", ()))
+    library = str(entry.file) if entry.file.suffix == ".so" else ""
+    made_by = entry.facts.get("made_by", "full")
+    return Result(name=request.name, ok=True, way=way, library=library, made_by=made_by, findings=found)
+
+
+def write_units(request: Request, place: Path) -> dict[str, str]:
+    """Write the units of a request into a job's folder; their texts as the user wrote them, by name."""
+    texts = {unit: text for unit, text in ((CUDA_UNIT, request.cuda), (CPP_UNIT, request.cpp)) if text}
+    for unit, text in texts.items():
+        (place / unit).write_text(unit_text(unit, text), encoding="utf-8", errors="surrogateescape")
+    return texts
+
+
+async def run_stages(stages: Stages, place: Path, slots: Slots, limit: float, texts: dict[str, str]) -> Made:
+    """Run the stages one after the other, at most ``limit`` seconds in all; the first that fails is the last."""
+    ends = time.monotonic() + limit
+    done: list[Done] = []
+    for stage in stages:
+        left = max(0.0, ends - time.monotonic())
+        done += await asyncio.gather(*(slots.run(command, place, left) for command in stage))
+        if not all(job.ok for job in done):
+            break
+    found = findings("\n".join(job.output for job in done), texts)
+    failed = next((job for job in done if not job.ok), None)
+    if failed is None:
+        return Made(ok=True, findings=found)
+    return _failure(failed, found, limit)
+
+
+def _failure(job: Done, found: tuple[Finding, ...], limit: float) -> Made:
+    program = Path(job.command.argv[0]).name
+    error = first_error(found)
+    if job.late:
+        words = f"the build took longer than {limit:g} s and was ended: simplify the text, or raise limits.build"
+    elif _OUT_OF_MEMORY.search(job.output) or job.code == -9:
+        free = available_bytes() / 1e9
+        words = f"{program} ran out of memory ({free:.1f} GB are free): simplify the text, or free memory"
+    elif error is not None:
+        return Made(ok=False, findings=found, reason=error.message, final=True)
+    else:
+        last = [line for line in job.output.splitlines() if line.strip()][-1:]
+        words = f"{program} failed with code {job.code}{': ' + last[0].strip() if last else ''}"
+    error = Finding(severity="error", message=words)
+    return Made(ok=False, findings=(error, *(f for f in found if f.severity != "error")), reason=words)

@@ -1,0 +1,107 @@
+"""The build service: each request is built once however many ask, the quick build first, the full one behind it."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import dataclasses
+import os
+import time
+from functools import partial
+
+from workbench.build import fast
+from workbench.build.cache import Cache
+from workbench.build.flags import checked
+from workbench.build.jobs import Slots
+from workbench.build.making import MadeBy, Maker, Order
+from workbench.build.model import Finding, Result, Toolchain
+from workbench.build.obstacles import obstacle
+from workbench.build.sharing import Early, Shared
+
+_TOGETHER = 4
+"""From so many cores on the full build starts beside the quick one; on fewer it would only slow it down."""
+_KEPT_FAILURES = 64
+_MISSING = "No such file or directory"
+
+
+class BuildService:
+    """Builds extension modules. All methods belong to one asyncio loop."""
+
+    def __init__(self, toolchain: Toolchain, cache: Cache, cores: int = 0) -> None:
+        self.toolchain = toolchain
+        self._maker = Maker(toolchain, cache, Slots())
+        self._together = (cores or os.cpu_count() or 1) >= _TOGETHER
+        self._running: dict[tuple[str, bool], Shared] = {}
+        self._failed: dict[tuple[str, bool], Result] = {}
+        self._unfit: set[str] = set()
+        """Requests whose quick build was refused by a rank when it was loaded."""
+
+    async def build(self, order: Order, early: Early = lambda found: None) -> Result:
+        """The result of an order. ``early`` hears what the quick build found wrong before the full one has decided.
+
+        Equal orders share one build, which is ended when nobody waits for it any more.
+        """
+        request, wrong = checked(order.request)
+        if wrong:
+            return Result(name=request.name, ok=False, way="none", reason=wrong[0].message, findings=wrong)
+        order = dataclasses.replace(order, request=request)
+        which = (self._maker.key(order, "full"), order.full)
+        if which in self._failed:
+            return dataclasses.replace(self._failed[which], way="cached", seconds=0.0)
+        shared = self._running.get(which)
+        if shared is None or not shared.open:
+            shared = self._running[which] = Shared(partial(self._build, order, which))
+        return await shared.wait(early)
+
+    async def _build(self, order: Order, which: tuple[str, bool], early: Early) -> Result:
+        started = time.perf_counter()
+        try:
+            result = self._cached(order) or self._impossible(order) or await self._race(order, early)
+        finally:
+            self._running.pop(which, None)
+        if result.final:
+            self._failed[which] = result
+        if len(self._failed) > _KEPT_FAILURES:
+            self._failed.pop(next(iter(self._failed)))
+        return dataclasses.replace(result, seconds=time.perf_counter() - started)
+
+    def _impossible(self, order: Order) -> Result | None:
+        reason = obstacle(order.request, self.toolchain)
+        error = Finding(severity="error", message=reason)
+        name = order.request.name
+        return Result(name=name, ok=False, way="none", reason=reason, findings=(error,)) if reason else None
+
+    def _cached(self, order: Order) -> Result | None:
+        """An earlier library; one of the quick build only where that one may be used."""
+        kinds: tuple[MadeBy, ...] = ("full",) if self._full_only(order) else ("slim", "full")
+        return next(filter(None, (self._maker.find(order, made_by) for made_by in kinds)), None)
+
+    def _full_only(self, order: Order) -> bool:
+        if order.unfit:
+            self._unfit.add(order.request.digest)
+        return order.full or order.unfit or order.request.digest in self._unfit
+
+    async def _race(self, order: Order, early: Early) -> Result:
+        """The quick build if it works out, the full one otherwise; the quick one never has the last word on an error."""
+        why = "" if self._full_only(order) else fast.obstacle(order.request, self.toolchain)
+        if self._full_only(order) or why:
+            return dataclasses.replace(await self._maker.full(order), slim_note=why)
+        full = asyncio.ensure_future(self._maker.full(order)) if self._together else None
+        try:
+            slim = await self._maker.slim(order)
+            if slim.ok:
+                return slim
+            early(slim.findings)
+            decided = await (full or self._maker.full(order))
+            return self._decided(slim, decided)
+        finally:
+            if full is not None:
+                full.cancel()
+                with contextlib.suppress(asyncio.CancelledError):
+                    await full
+
+    def _decided(self, slim: Result, full: Result) -> Result:
+        """The full build's word counts, unless a CPU build of torch lacks a header that it would have needed."""
+        if not full.ok and not self.toolchain.torch_cuda and _MISSING in full.reason:
+            return slim
+        return dataclasses.replace(full, slim_note=slim.reason)

@@ -1,0 +1,40 @@
+"""One piece of work that several wait for, ended when the last of them gives up."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+from workbench.build.model import Finding, Result
+
+Early = Callable[[tuple[Finding, ...]], None]
+
+
+class Shared:
+    """A build that runs. ``make`` gets a function that tells all who wait what was found early."""
+
+    def __init__(self, make: Callable[[Early], Coroutine[Any, Any, Result]]) -> None:
+        self._listeners: list[Early] = []
+        self._told: list[tuple[Finding, ...]] = []
+        self._task = asyncio.ensure_future(make(self._tell))
+        self.open = True
+        """Whether one may still join."""
+
+    async def wait(self, early: Early) -> Result:
+        """The result; who is cancelled here leaves the others waiting, and the last one ends the work."""
+        self._listeners.append(early)
+        for found in self._told:
+            early(found)
+        try:
+            return await asyncio.shield(self._task)
+        finally:
+            self._listeners.remove(early)
+            if not self._listeners:
+                self.open = False
+                self._task.cancel()
+
+    def _tell(self, found: tuple[Finding, ...]) -> None:
+        self._told.append(found)
+        for listener in tuple(self._listeners):
+            listener(found)
