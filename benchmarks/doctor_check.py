@@ -3,12 +3,13 @@
     python -m benchmarks.doctor_check --ranks 2 [--python INTERPRETER]
 
 Prints the doctor's findings, then one line a look at the GPUs, at rest and under load, and a short table last. Exit
-code 1 when a figure is missing or does not follow the load. Takes about half a minute; changes no setting of a GPU.
+code 1 when a figure is missing or does not follow the load. Takes about a minute; changes no setting of a GPU.
 """
 
 from __future__ import annotations
 
 import argparse
+import asyncio
 import os
 import subprocess
 import sys
@@ -20,12 +21,17 @@ from workbench.devices import NO_MULTICAST
 from workbench.doctor import examine
 from workbench.events import GpuLoad
 from workbench.flow.gpu_loads import GpuLoads
+from workbench.flow.gpu_watch import GpuWatch
 from workbench.tables import table
+from workbench.topology.gpu_state import read_machine
 
 LOOKS = 4
 _TRAFFIC = """
-import sys, time, torch
+import os, sys, time, torch
+if len(sys.argv) > 3 and os.fork():
+    os._exit(0)
 world = int(sys.argv[1])
+held = [torch.empty(3 << 30, dtype=torch.uint8, device=f"cuda:{gpu}") for gpu in range(world)]
 sent = [torch.ones(64 << 20, device=f"cuda:{gpu}") for gpu in range(world)]
 arrived = [torch.empty_like(sent[(gpu + 1) % world], device=f"cuda:{gpu}") for gpu in range(world)]
 print("ready", flush=True)
@@ -37,7 +43,8 @@ while time.monotonic() < ends:
     for gpu in range(world):
         torch.cuda.synchronize(gpu)
 """
-"""Copies 256 MiB around the ring of GPUs, and runs a kernel on each, until its time is up."""
+"""Copies 256 MiB around the ring of GPUs, and runs a kernel on each, until its time is up; holds 3 GiB of each. With a
+third argument it is nobody's child, as another user's process would be."""
 
 
 def main() -> int:
@@ -53,15 +60,44 @@ def main() -> int:
     rest = _look(loads, "at rest")
     with _traffic(options.python, options.ranks) as traffic:
         busy = _look(loads, "under load")
+        ours, visible = asyncio.run(_flags(options.ranks)), _visible(traffic, options.ranks)
+    with _traffic(options.python, options.ranks, "orphan") as orphan:
+        strangers = asyncio.run(_flags(options.ranks))
+        orphan.communicate()
     loads.close()
     moving = any(one.name == "nvlink counters" and one.state == "ok" for one in findings)
-    rows = list(_rows(options.ranks, rest, busy, moving))
+    rows = [*_rows(options.ranks, rest, busy, moving), *_watched(ours, strangers, visible)]
     print("\n".join(table(("check", "result", "detail"), rows)))
     return int(traffic.returncode != 0 or any(row[1] == "FAILED" for row in rows))
 
 
-def _traffic(python: str, world: int) -> subprocess.Popen[str]:
-    command = [python, "-c", _TRAFFIC, str(world), str(LOOKS + 2)]
+async def _flags(world: int) -> tuple[str, ...]:
+    """What a timing of a second would be flagged with."""
+    watch = GpuWatch(world)
+    flags = await watch.before()
+    await asyncio.sleep(1)
+    flags = (*flags, *await watch.after())
+    watch.close()
+    print(f"flags: {flags}")
+    return flags
+
+
+def _visible(process: subprocess.Popen[str], world: int) -> bool:
+    """Whether the driver's numbers of processes are those of here; in a container they may be the host's."""
+    return any(who.pid == process.pid for gpu in read_machine(world).gpus for who in gpu.holders)
+
+
+def _watched(ours: tuple[str, ...], strangers: tuple[str, ...], visible: bool) -> list[tuple[str, str, str]]:
+    """Processes that this one started are no strangers; others are, where the driver's numbers are those of here."""
+    shared = [flag for flag in strangers if flag.startswith("shared-gpu")]
+    return [
+        _row("own processes are not flagged", not any(flag.startswith("shared-gpu") for flag in ours), str(ours)),
+        _row("others are flagged", bool(shared) or not visible, str(shared) if visible else "not visible from here"),
+    ]
+
+
+def _traffic(python: str, world: int, *orphan: str) -> subprocess.Popen[str]:
+    command = [python, "-c", _TRAFFIC, str(world), str(LOOKS + 2), *orphan]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env={**os.environ, **NO_MULTICAST})
     assert process.stdout is not None
     process.stdout.readline()

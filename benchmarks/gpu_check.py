@@ -38,7 +38,7 @@ class Part:
 
 
 PARTS = (
-    Part("doctor", "-m benchmarks.doctor_check --ranks {ranks}", 60),
+    Part("doctor", "-m benchmarks.doctor_check --ranks {ranks}", 120),
     Part("tests", "-m pytest -q -m gpu -p no:cacheprovider tests", 300),
     Part(
         "save to verdict",

@@ -118,10 +118,10 @@ def _copies(values: list[Any], device: Any) -> list[list[Any]]:
 
 def plain_times(chosen: argparse.Namespace) -> dict[str, list[float]]:
     """ms of every trial of each problem, the slowest rank's mean, by plain processes."""
-    import torch.multiprocessing as mp
+    from torch.multiprocessing.spawn import spawn
 
     with tempfile.TemporaryDirectory() as folder:
-        mp.spawn(rank_main, (chosen, folder), nprocs=chosen.ranks)
+        spawn(rank_main, (chosen, folder), nprocs=chosen.ranks)
         ranks = [json.loads(Path(folder, f"rank-{rank}.json").read_text()) for rank in range(chosen.ranks)]
     return {name: [max(means) for means in zip(*(rank[name] for rank in ranks))] for name in chosen.problems}
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import Any, NoReturn
@@ -81,6 +81,8 @@ class FakeNvml:
         self.message = message
         self.p2p: dict[int, int] = {0: P2P_OK, 1: P2P_OK, 2: P2P_OK}
         """Status of every pair by capability: read, write, NVLink."""
+        self.pairs: dict[tuple[int, int, int], int] = {}
+        """Status of single pairs, by their places in ``gpus`` and the capability."""
         self.apart: set[int] = set()
         """GPUs that no other reaches."""
         self.instances: list[FakeGpu] = []
@@ -188,8 +190,10 @@ class FakeNvml:
         return gpu.link_kib.get(link, (0, 0))[way], gpu.sent_kib is not None and link < len(gpu.links)
 
     def nvmlDeviceGetP2PStatus(self, one: FakeGpu, other: FakeGpu, capability: int) -> int:
-        alone = {self.gpus.index(one), self.gpus.index(other)} & self.apart
-        return P2P_NOT_SUPPORTED if alone else self.p2p[capability]
+        pair = sorted((self.gpus.index(one), self.gpus.index(other)))
+        alone = set(pair) & self.apart
+        status = self.pairs.get((pair[0], pair[1], capability), self.p2p[capability])
+        return P2P_NOT_SUPPORTED if alone else status
 
     def nvmlDeviceGetUtilizationRates(self, gpu: FakeGpu) -> Any:
         return SimpleNamespace(gpu=gpu.busy, memory=0)
@@ -235,3 +239,20 @@ def several(count: int, **figures: Any) -> list[FakeGpu]:
         )
         for index in range(count)
     ]
+
+
+def recorded(record: Mapping[str, Any]) -> FakeNvml:
+    """The machine that ``benchmarks/record_nvml.py`` was run on."""
+    gpus = [
+        FakeGpu(**{**gpu, "slot": gpu["slot"] and tuple(gpu["slot"]), "held_ns": _by_number(gpu["held_ns"])})
+        for gpu in record["gpus"]
+    ]
+    nvml = FakeNvml(gpus, refused=record["refused"])
+    nvml.pairs = {(one, other, way): status for one, other, way, status in record["p2p"]}
+    nvml.ancestors = {(one, other): level for one, other, level in record["ancestors"]}
+    return nvml
+
+
+def _by_number(table: Mapping[str, int]) -> dict[int, int]:
+    """JSON knows names only."""
+    return {int(number): value for number, value in table.items()}

@@ -19,6 +19,7 @@ from workbench.checks import look, probe
 from workbench.checks.findings import Finding
 from workbench.checks.probe import Probe, ask_ranks
 from workbench.config import RanksSettings, Settings
+from workbench.devices import pci_gpus
 from workbench.errors import RanksError
 
 PROBE = Probe(
@@ -279,7 +280,23 @@ def test_hidden_gpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(doctor, "installed_gpus", lambda: 2)
     assert "CUDA_VISIBLE_DEVICES" in doctor._no_gpus().value
     monkeypatch.setattr(doctor, "installed_gpus", lambda: 0)
+    monkeypatch.setattr(doctor, "pci_gpus", lambda: 0)
     assert doctor._no_gpus().value == "none"
+
+
+def test_gpus_without_a_driver(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """GPUs on the bus that no driver serves are counted, and what to do is said; other cards are no GPUs."""
+    for name, vendor, kind in (("a", "0x10de", "0x030200"), ("b", "0x10de", "0x040300"), ("c", "0x1002", "0x030000")):
+        folder = tmp_path / "bus/pci/devices" / name
+        folder.mkdir(parents=True)
+        (folder / "vendor").write_text(f"{vendor}\n")
+        (folder / "class").write_text(f"{kind}\n")
+    monkeypatch.setattr(doctor, "installed_gpus", lambda: 0)
+    monkeypatch.setattr(doctor, "pci_gpus", lambda: pci_gpus(tmp_path))
+    found = doctor._no_gpus()
+
+    assert (found.state, found.value) == ("note", "1 on the PCI bus, without a driver here")
+    assert "driver" in found.meaning
 
 
 def interpreter(folder: Path, text: str) -> str:

@@ -2,9 +2,25 @@
 
 from __future__ import annotations
 
+import dataclasses
+from typing import Any
+
 import pytest
 
-from workbench.events import Bandwidth, Diagnostic, Event, Floor, Log, RankStack, RankSummary, Spread, Verdict, to_dict
+from workbench.events import (
+    Bandwidth,
+    Diagnostic,
+    Event,
+    Floor,
+    LaunchTime,
+    Log,
+    RankStack,
+    RankSummary,
+    Ratio,
+    Spread,
+    Verdict,
+    to_dict,
+)
 from workbench.report import progress_lines, verdict_lines
 
 CLIPBOARD = "\x1b]52;c;ZXZpbA==\x07"
@@ -54,6 +70,35 @@ def test_a_verdict_tells_the_share_of_both_rates() -> None:
         del verdict["bandwidth"][name]
     (line,) = [line for line in verdict_lines(verdict) if line.startswith("bandwidth")]
     assert "212 of 299 GB/s, 70.9% of measured (NCCL all_reduce, 2 ranks)" in line
+
+
+def test_a_verdict_tells_how_calls_were_timed() -> None:
+    """Cache, launch time and clock are a line of their own; verdicts without timing, or from before it, have none."""
+    launch = LaunchTime(candidate=0.031, reference=0.012)
+    made = Verdict(status="ok", problem="1", reason="", ranks=(), cache="cold", launch_ms=launch, clock_mhz=1980.4)
+    verdict = to_dict(made)
+
+    (line,) = [line for line in verdict_lines(verdict) if line.startswith("timed")]
+    assert line.split(maxsplit=1)[1] == "cold cache, launch 31.0 us (reference 12.0 us), 1980 MHz"
+    for name in ("cache", "launch_ms", "clock_mhz", "graph"):
+        del verdict[name]
+    assert not any(line.startswith("timed") for line in verdict_lines(verdict))
+
+
+@pytest.mark.parametrize(
+    ("how", "label"),
+    [({"protocol": "pkb"}, ", protocol pkb"), ({"graph": True}, ", graph"), ({}, "")],
+    ids=["protocol", "graph", "usual"],
+)
+def test_a_speedup_names_an_unusual_way_of_timing(how: dict[str, Any], label: str) -> None:
+    """A speedup by another protocol or from graphs says so in its own line."""
+    ratio, cuda = Ratio(median=1.34, low=1.31, high=1.36), {"device": "cuda"}
+    made = Verdict(status="ok", problem="1", reason="", ranks=(), speedup=ratio, cache="cold", environment=cuda)
+    lines = verdict_lines(to_dict(dataclasses.replace(made, **how)))
+
+    (line,) = [line for line in lines if line.startswith("speedup")]
+    assert line.split(maxsplit=1)[1] == f"1.34x [1.31, 1.36]{label}"
+    assert any(line == "timed      protocol pkb" for line in lines) == ("protocol" in how)
 
 
 def test_a_verdict_tells_the_distance_to_the_floor() -> None:

@@ -57,10 +57,10 @@ def pair_lines(pairs: Mapping[tuple[int, int], float], width: int) -> list[str]:
     head = "GB/s on the wire from the rank of a row to that of a column, by the driver's counters:"
     rows = [" " * 8 + "".join(f"{rank:>{_CELL}}" for rank in ranks)]
     for row in ranks:
-        cells = (f"{pairs[row, column]:.1f}" if (row, column) in pairs else "-" for column in ranks)
+        cells = (_brief(pairs[row, column]) if (row, column) in pairs else "-" for column in ranks)
         rows.append(f"rank {row:<3}" + "".join(f"{cell:>{_CELL}}" for cell in cells))
     if max(map(len, rows)) > width:
-        told = ", ".join(f"{one} to {other} {gbps:.1f}" for (one, other), gbps in sorted(pairs.items()))
+        told = ", ".join(f"{one} to {other} {_brief(gbps)}" for (one, other), gbps in sorted(pairs.items()))
         return textwrap.wrap(f"GB/s on the wire between ranks, by the driver's counters: {told}", width)
     return [*textwrap.wrap(head, width), *rows]
 
@@ -88,7 +88,12 @@ def _origin(found: AttemptView) -> str:
 def _wire(gpu: GpuLoad) -> str:
     if gpu.sent_gbps is None or gpu.received_gbps is None:
         return ""
-    return f"out {gpu.sent_gbps:.1f} in {gpu.received_gbps:.1f}"
+    return f"out {_brief(gpu.sent_gbps)} in {_brief(gpu.received_gbps)}"
+
+
+def _brief(gbps: float) -> str:
+    """``12.3``, and ``212`` from a hundred on."""
+    return f"{gbps:.0f}" if gbps >= 99.95 else f"{gbps:.1f}"
 
 
 def _counted(now: Telemetry | None) -> str:

@@ -27,7 +27,8 @@ class HistoryPane(ReadingPane):
 
 Number, time, status, speedup and reason of each attempt, newest first; with more room also the time of a call and the
 bandwidth. Attempts of earlier sittings have their `id` instead of a number, as `pkwb sessions` takes it. Where size,
-dtype, ranks or backend were others than now, they are named. `*` marks the fastest good one under the present ones.
+dtype, ranks or backend were others than now, they are named, and so is an unusual way of timing, such as `graph` or
+`protocol pkb`. `*` marks the fastest good one under the present ones.
 
 `enter` or a click shows an attempt: its source, what differs from the text now, and a way to restore it.
 {KEYS_HELP}"""
@@ -71,7 +72,9 @@ dtype, ranks or backend were others than now, they are named. `*` marks the fast
 
     def _best(self) -> Attempt | None:
         """The good attempt with the highest median speedup, the earliest of equals, of those that can be compared."""
-        good = [one for one in self._attempts if one.status == "ok" and not self._conditions(one)]
+        own = next((one.manner for one in self._attempts if one.sitting == self._sitting and one.speedup), "")
+        same = [one for one in self._attempts if one.manner == own and not self._conditions(one)]
+        good = [one for one in same if one.status == "ok"]
         timed = [(one.speedup.median, -one.id, one) for one in good if one.speedup]
         return max(timed, key=lambda entry: entry[:2])[2] if timed else None
 
@@ -80,7 +83,7 @@ dtype, ranks or backend were others than now, they are named. `*` marks the fast
         target, binding = self._target, self._target.binding
         now = (binding.size, binding.dtype, f"{target.world} {target.device} ranks", target.backend)
         then = (one.size, one.dtype, f"{one.world} {one.device} ranks", one.backend)
-        return " ".join([*(old for old, new in zip(then, now, strict=True) if old != new), *filter(None, [one.manner])])
+        return " ".join(old for old, new in zip(then, now, strict=True) if old != new)
 
     def _line(self, one: Attempt, name: str, best: bool, wide: bool) -> Content:
         speed = fmt.speedup(one.speedup.median) if one.speedup else "-"
@@ -96,6 +99,6 @@ dtype, ranks or backend were others than now, they are named. `*` marks the fast
                 (status_text(one.status), 13),
                 (Content.styled(f"{speed}{' *' if best else ''}", "bold" if best else ""), 9),
                 *(figures if wide else []),
-                (Content(" · ".join(filter(None, (self._conditions(one), reason)))), 0),
+                (Content(" · ".join(filter(None, (self._conditions(one), one.manner, reason)))), 0),
             ]
         )

@@ -25,6 +25,8 @@ COMMANDS: dict[str, str] = {
     "doctor": "check this machine and say what it means for you",
     "topology": "draw where the ranks run and how they are linked",
     "bench": "measure how fast ranks reach each other",
+    "build": "compile what a file will ask for, without running it",
+    "cache": "show or clear what was built",
     "sessions": "list, show, compare and export earlier attempts",
 }
 """Each name is a module in :mod:`workbench.commands`."""

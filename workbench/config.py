@@ -93,7 +93,9 @@ class BuildSettings:
     """How extensions of candidates are built."""
 
     full: bool = setting(False, "build with torch's own headers only, never with the slim ones", "--full-build")
-    arch: str = setting("", "compute capability to compile for, for example 90; empty = this machine's GPUs, else 90")
+    arch: str = setting(
+        "", "compute capability to compile for, for example 90; empty = this machine's GPUs, else 90", "--arch"
+    )
     cache: float = setting(5.0, "GB of built libraries that are kept", least=0)
 
 

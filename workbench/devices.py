@@ -15,11 +15,16 @@ from workbench.target import DEVICES
 
 _FIND = "import importlib.util as u; s = u.find_spec('torch'); print(s.origin if s else '')"
 _ASK_SECONDS = 10.0
+_NVIDIA, _DISPLAY = "0x10de", "0x03"
+"""The maker's number and the class of display and 3D controllers (PCI code and ID assignment)."""
 _SHARE = "give `pkwb open` or `pkwb eval` --share-gpus (results are judged, nothing is timed)"
 BY_BUS = {"CUDA_DEVICE_ORDER": "PCI_BUS_ID"}
 """Environment under which CUDA numbers GPUs as NVML and the tools around it do."""
 NO_MULTICAST = {"NCCL_NVLS_ENABLE": "0", "TORCH_SYMM_MEM_DISABLE_MULTICAST": "1", "NVSHMEM_DISABLE_NVLS": "1"}
 """Environment under which NCCL, PyTorch and NVSHMEM leave NVLink multicast alone."""
+NO_WATCHDOG = {"TORCH_NCCL_RETHROW_CUDA_ERRORS": "0", "TORCH_NCCL_ASYNC_ERROR_HANDLING": "0"}
+"""Environment under which a CUDA error is an exception with its line in the user's file: PyTorch's watchdog, which would
+see it first, kills the process without a word of where it came from."""
 
 
 def choose_device(wanted: str, world: int, python: str = "") -> str:
@@ -52,6 +57,19 @@ def place_ranks(ranks: RanksSettings, world: int) -> tuple[str, int]:
 def installed_gpus(dev: Path = Path("/dev")) -> int:
     """The machine's NVIDIA GPUs."""
     return sum(1 for path in dev.glob("nvidia[0-9]*") if path.name[6:].isdigit())
+
+
+def pci_gpus(sys: Path = Path("/sys")) -> int:
+    """NVIDIA GPUs on the PCI bus, whether a driver is loaded for them or not."""
+    return sum(1 for device in sys.glob("bus/pci/devices/*") if _is_gpu(device))
+
+
+def _is_gpu(device: Path) -> bool:
+    try:
+        vendor, kind = ((device / name).read_text().strip() for name in ("vendor", "class"))
+    except OSError:
+        return False
+    return vendor == _NVIDIA and kind.startswith(_DISPLAY)
 
 
 def visible_gpus(dev: Path = Path("/dev")) -> int:

@@ -17,7 +17,7 @@ from workbench.checks.links import link_findings
 from workbench.checks.look import complete_look
 from workbench.checks.probe import Probe, ask_ranks
 from workbench.config import Settings
-from workbench.devices import installed_gpus, visible_gpus
+from workbench.devices import installed_gpus, pci_gpus, visible_gpus
 from workbench.errors import RanksError, SettingsError, UsageError
 from workbench.files import network_filesystem
 from workbench.settings import load_settings, settings_files
@@ -93,6 +93,10 @@ def _no_gpus() -> Finding:
     hidden = installed_gpus()
     if hidden:
         return note("gpus", f"{hidden}, hidden by CUDA_VISIBLE_DEVICES", "ranks run on the CPU; unset it to use them")
+    idle = pci_gpus()
+    if idle:
+        remedy = "install NVIDIA's driver or load it; in a container, pass the GPUs in"
+        return note("gpus", f"{idle} on the PCI bus, without a driver here", f"ranks run on the CPU; {remedy}")
     return ok("gpus", "none", "ranks run on the CPU, with gloo")
 
 

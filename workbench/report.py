@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from workbench.events import Diagnostic, Event, Log, Notice, PhaseChanged, RanksReady, RankStack
+from workbench.events import BuildFinished, Diagnostic, Event, Log, Notice, PhaseChanged, RanksReady, RankStack
 from workbench.judge.manner import manner
 from workbench.tables import table
 
@@ -60,7 +60,7 @@ def speedup_text(speedup: dict[str, float] | None) -> str:
 def speedup_line(verdict: dict[str, Any]) -> str:
     """The same of a verdict, with the way of timing where it is not the usual one."""
     text, how = speedup_text(verdict["speedup"]), manner_of(verdict)
-    return f"{text} ({how})" if text and how else text
+    return f"{text}, {how}" if text and how else text
 
 
 def manner_of(verdict: dict[str, Any]) -> str:
@@ -122,6 +122,14 @@ def _floor(verdict: dict[str, Any]) -> str:
     return "; ".join(filter(None, [floor_text(floor), distances(floor, sides)]))
 
 
+def build_text(build: dict[str, Any]) -> str:
+    """``my_kernels: quick build, 2.1 s``: which build made an extension, and how long the attempt waited for it."""
+    made_by = {"slim": "quick build", "full": "full build"}.get(build["made_by"], "not built")
+    return (
+        f"{build['name']}: {made_by}{' from the cache' if build['path'] == 'cached' else ''}, {build['seconds']:.1f} s"
+    )
+
+
 def _phases(verdict: dict[str, Any]) -> str:
     return ", ".join(f"{phase} {elapsed:.0f} ms" for phase, elapsed in verdict["phases_ms"].items())
 
@@ -134,6 +142,7 @@ _FACTS = (
     ("floor", _floor),
     ("skew", lambda verdict: "" if verdict["skew"] is None else f"{verdict['skew']:.0%} between ranks"),
     ("flags", lambda verdict: ", ".join(verdict["flags"])),
+    ("builds", lambda verdict: "; ".join(map(build_text, verdict.get("builds", ())))),
     ("phases", _phases),
 )
 
@@ -159,6 +168,12 @@ def _diagnostic(event: Diagnostic) -> list[str]:
     return [f"{place}: {event.severity}: {event.message}{rank}"]
 
 
+def _built(event: BuildFinished) -> list[str]:
+    words = build_text({"name": event.name, "made_by": event.made_by, "path": event.path, "seconds": event.seconds})
+    note = f"; no quick build: {event.slim_note}" if event.slim_note else ""
+    return [f"{words}{note}" if event.ok else f"{event.name} could not be built: {event.reason}{note}"]
+
+
 def _stack(event: RankStack) -> list[str]:
     return [f"rank {event.rank} {event.words}", *(f"    {line}" for line in event.stack.splitlines())]
 
@@ -174,6 +189,7 @@ def _notice(event: Notice) -> list[str]:
 _PROGRESS: dict[type[Event], Any] = {
     RanksReady: _ranks,
     PhaseChanged: _phase,
+    BuildFinished: _built,
     Diagnostic: _diagnostic,
     RankStack: _stack,
     Log: _log,

@@ -241,6 +241,18 @@ def test_timing_is_live_and_has_an_interval() -> None:
     assert verdict.bandwidth.needed_bytes == 128 * 128 * 4
     assert verdict.bandwidth.peak_gbps is not None
     assert {"torch", "host", "world", "size"} <= set(verdict.environment)
+    assert (verdict.cache, verdict.launch_ms, verdict.clock_mhz) == ("warm", None, None)
+
+
+def test_cold_caches_where_they_are_asked_for() -> None:
+    """On CPU ranks caches are filled before every call if the user wants it so, and the figures say it."""
+    sitting = Sitting("1", samples=10, cache="cold")
+    verdict = sitting.judge(GOOD)
+    progress = sitting.of(TimingProgress, verdict.attempt)
+    sitting.close()
+
+    assert (verdict.status, verdict.cache) == ("ok", "cold")
+    assert {event.cache for event in progress} == {"cold"}
 
 
 def test_a_result_of_an_earlier_call_voids_the_timing() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import dataclasses
 import itertools
+import shutil
 import subprocess
 import sys
 from collections import Counter
@@ -101,6 +102,21 @@ def test_judged_as_they_are(number: str) -> None:
         for backend in BACKENDS:
             verdict = sitting.judge(starter_text(find_problem(number), backend))
             assert (backend, verdict.status, verdict.reason) == (backend, "ok", verdict.reason)
+    finally:
+        sitting.close()
+
+
+@pytest.mark.skipif(shutil.which("g++") is None, reason="this machine has no C++ compiler (g++)")
+@pytest.mark.parametrize(("number", "dtype"), [("1", "bfloat16"), ("54", "float32"), ("73", "float16")])
+def test_cpp_kernels_run(number: str, dtype: str) -> None:
+    """The C++ kernels of the starters compile, move data between CPU ranks, and the starter is right with them on."""
+    sitting = Sitting(number, dtype=dtype, limit=100.0)
+    sitting.patience = 110.0
+    try:
+        verdict = sitting.judge(
+            starter_text(find_problem(number), "cpp").replace("USE_KERNEL = False", "USE_KERNEL = True")
+        )
+        assert verdict.status == "ok", verdict.reason
     finally:
         sitting.close()
 
@@ -215,7 +231,10 @@ def test_unknown_backend_on_the_command_line(tmp_path: Path) -> None:
     (tmp_path / "x.py").write_text("")
     done = pkwb("eval", "1", "x.py", "--backend", "cuba", cwd=tmp_path)
     assert done.returncode == 2
-    assert "there is no backend 'cuba'; did you mean 'cuda'?; known: pytorch, cuda, triton, parallelkittens, cpp" in done.stderr
+    assert (
+        "there is no backend 'cuba'; did you mean 'cuda'?; known: pytorch, cuda, triton, parallelkittens, cpp"
+        in done.stderr
+    )
 
 
 def test_harness_names_can_be_imported() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import signal
 import sqlite3
@@ -113,6 +114,20 @@ def test_best_compares_like_with_like(store: Store) -> None:
     found = store.best(target().problem.stem, like=target())
     assert found is not None
     assert found.id == here
+
+
+def test_best_compares_like_timing_with_like(store: Store) -> None:
+    """An attempt timed by another protocol is named so and does not count as the best for this one."""
+    other = dataclasses.replace(verdict(1, speedup=9.0), protocol="pkb", cache="warm")
+    store.record(target(), source(), other, 1.0)
+    store.record(target(), source(), dataclasses.replace(verdict(2, speedup=1.1), cache="warm"), 2.0)
+    stem = target().problem.stem
+    usual, by_protocol = store.best(stem, target()), store.best(stem, target(), "protocol pkb")
+
+    assert usual is not None
+    assert (usual.number, usual.manner) == (2, "")
+    assert by_protocol is not None
+    assert (by_protocol.number, by_protocol.manner) == (1, "protocol pkb")
 
 
 def test_pruning_keeps_the_newest_and_the_best(path: Path, stores: Stores) -> None:

@@ -13,7 +13,8 @@ from workbench.topology.cost import roofline
 from workbench.topology.cuts import cuts
 from workbench.topology.detect import with_ceilings
 from workbench.topology.draw import draw
-from workbench.topology.gpus import Gpu, gpu_topology
+from workbench.topology.gpu_facts import Gpu
+from workbench.topology.gpus import gpu_topology
 from workbench.topology.pcie import slot_rate
 from workbench.topology.terms import Work
 

@@ -140,6 +140,19 @@ async def test_other_conditions_are_named() -> None:
         assert ["*" in row for row in rows] == [True, False]
 
 
+async def test_another_way_of_timing_is_named() -> None:
+    """An attempt timed by another protocol says so; the best is among those timed like the newest."""
+    pane = HistoryPane(script.make_target())
+    async with Host(pane).run_test(size=(120, 24)) as pilot:
+        other = dataclasses.replace(attempt(1, speedup=9.0), manner="protocol pkb")
+        pane.show_attempts([other, attempt(2, speedup=1.2)], "now")
+        await pilot.pause()
+        rows = visible(pane).splitlines()
+
+        assert "protocol pkb" in rows[1]
+        assert ["*" in row for row in rows] == [True, False]
+
+
 async def test_history_enter_shows_the_attempt() -> None:
     """Enter on a row asks for that attempt by its id."""
     pane = HistoryPane(script.make_target())

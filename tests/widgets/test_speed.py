@@ -10,7 +10,7 @@ from tests.widgets import script
 from tests.widgets.host import NARROW, SIZES, Host, flowing
 from widgets.speed import SpeedPane
 from widgets.state import RunView, Speed
-from workbench.events import Bandwidth, Event, Floor, RankBandwidth, TimingProgress, Verdict
+from workbench.events import Bandwidth, Event, Floor, LaunchTime, RankBandwidth, TimingProgress, Verdict
 from workbench.target import SharedGpus
 
 
@@ -141,6 +141,20 @@ async def test_live_samples() -> None:
 
     assert "timing 12/100" in text
     assert "! few-samples" in text
+
+
+async def test_how_calls_were_timed() -> None:
+    """Cache, launch time and clock stand below the times, while samples are taken and after."""
+    figures = {"cache": "cold", "launch_ms": LaunchTime(candidate=0.031, reference=0.012), "clock_mhz": 1980.0}
+    live = [*script.timing_run(1, 12)[:-1], dataclasses.replace(script.timing(1, 12), **figures)]
+    done = [
+        dataclasses.replace(event, **figures) if isinstance(event, Verdict) else event for event in script.good_run()
+    ]
+
+    for events in (live, done):
+        text = await read(script.show(events))
+        assert "timed cold cache, launch 31.0 us (reference 12.0 us), 1980 MHz" in text
+    assert "warm cache" in await read(script.show(script.timing_run(1, 12)))
 
 
 async def test_last_good_speed_stays() -> None:

@@ -39,6 +39,16 @@ class Entry:
     """Seconds since the epoch."""
     facts: dict[str, Any]
 
+    @property
+    def name(self) -> str:
+        """The module's name, or the file's where it is no module."""
+        return str(self.facts.get("name") or self.file.name)
+
+    @property
+    def made_by(self) -> str:
+        """The build that made it."""
+        return str(self.facts.get("made_by", ""))
+
 
 class Cache:
     """The entries below one folder, kept under ``limit`` bytes; any number of processes may share it."""

@@ -98,6 +98,8 @@ class Result:
     reason: str = ""
     """One line: why it failed."""
     findings: tuple[Finding, ...] = ()
+    no_tools: bool = False
+    """A compiler or torch is missing or does not fit: nothing was tried."""
     final: bool = False
     """The text is at fault: the same request would fail again."""
     slim_note: str = ""

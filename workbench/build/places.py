@@ -32,6 +32,7 @@ def place_of(text: str, written: Text | None, source: str, line: int, column: in
     lines = text.split("\n")
     if not 0 < line <= len(lines):
         return Place()
+    column = column if column <= len(lines[line - 1]) + 1 else 0
     start = sum(len(before) + 1 for before in lines[: line - 1])
     wanted = start + max(0, column - 1)
     found = _written_place(written, source, wanted if column else _first_sign(text, start)) if written else Place()

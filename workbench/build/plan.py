@@ -56,11 +56,11 @@ def look(text: str, path: str = "") -> Plan:
         return Plan()
     names = _names_of_calls(tree)
     found = [_planned(call, function, scope) for call, function, scope in _calls(tree.body, Scope(tree.body), names)]
-    planned = [item for item in found if isinstance(item, Planned)]
-    unique = {item.request.digest: item for item in reversed(planned)}
-    return Plan(
-        planned=tuple(reversed(unique.values())), unplanned=tuple(item for item in found if isinstance(item, Unplanned))
-    )
+    planned: dict[str, Planned] = {}
+    for item in found:
+        if isinstance(item, Planned):
+            planned.setdefault(item.request.digest, item)
+    return Plan(tuple(planned.values()), tuple(item for item in found if isinstance(item, Unplanned)))
 
 
 def _names_of_calls(tree: ast.Module) -> dict[str, str]:

@@ -69,7 +69,8 @@ class BuildService:
         reason = obstacle(order.request, self.toolchain)
         error = Finding(severity="error", message=reason)
         name = order.request.name
-        return Result(name=name, ok=False, way="none", reason=reason, findings=(error,)) if reason else None
+        failed = Result(name=name, ok=False, way="none", reason=reason, findings=(error,), no_tools=True)
+        return failed if reason else None
 
     def _cached(self, order: Order) -> Result | None:
         """An earlier library; one of the quick build only where that one may be used."""

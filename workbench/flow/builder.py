@@ -28,7 +28,7 @@ from workbench.ranks.channel import Message
 
 Early = Callable[[tuple[Finding, ...]], None]
 _START_S = 20.0
-_GIGABYTE = 1_000_000_000
+GIGABYTE = 1_000_000_000
 _COMPILERS = ("CC", "CXX", *ENVIRONMENT)
 _BOOT = "import sys; sys.path.append({root!r}); from workbench.build.builder import main; main({fd}, {options!r})"
 
@@ -109,7 +109,7 @@ class Builder:
         options = {
             "python": self._settings.ranks.python,
             "folder": str(build_cache()),
-            "limit_bytes": int(self._settings.build.cache * _GIGABYTE),
+            "limit_bytes": int(self._settings.build.cache * GIGABYTE),
         }
         kept = {name: os.environ[name] for name in _COMPILERS if name in os.environ}
         with open(home / "builder.log", "wb") as log:

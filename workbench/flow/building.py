@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import dataclasses
 import os
+import re
 import socket
 import time
 from collections.abc import AsyncIterator
@@ -29,6 +30,8 @@ _LONGEST = 12 << 20
 """Bytes of the longest request of a rank."""
 _ASKING_S = 10.0
 _NO_DEVICE = "no CUDA device"
+_ABOUT_DEVICES = re.compile(r"cuda|gpu|device type|symmetric ?memory|nvshmem", re.IGNORECASE)
+"""In errors of code that was written for GPUs only."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -102,11 +105,12 @@ class Building:
 
     def _without_device(self, why: str) -> str:
         """Why an attempt failed for want of a CUDA device; empty where it did not."""
-        wants = self.refused or self._plan.wants_cuda and "cuda" in why.lower()
+        wants = self.refused or (self._plan.wants_cuda and _ABOUT_DEVICES.search(why) is not None)
         if self._place.device != "cpu" or not wants:
             return ""
-        ways = ", ".join(f"{item.name}: {item.path}, {item.seconds:.1f} s" for item in self.summaries)
-        return f"{_NO_DEVICE}: the CUDA code compiles ({ways}) and was not run"
+        ways = ", ".join(f"{item.name}: {item.made_by} build" for item in self.summaries)
+        compiled = all(item.made_by for item in self.summaries)
+        return f"{_NO_DEVICE}: the CUDA code {f'compiles ({ways})' if compiled else 'was not compiled'} and was not run"
 
     async def end(self) -> None:
         """End what still builds."""
@@ -147,8 +151,10 @@ class Building:
             result = await asyncio.shield(self._task(request, message.get("full") is True))
         finally:
             self._waiting -= 1
-        if result.ok and self._place.device == "cpu" and request.cuda:
-            return {"library": "", "reason": f"{_NO_DEVICE}: the CUDA code compiles, and cannot run on this machine"}
+        if self._place.device == "cpu" and request.cuda:
+            return {"library": "", "reason": f"{_NO_DEVICE}: CUDA code cannot run on this machine"}
+        if result.no_tools:
+            self.failure = self._diagnostic(request, result.findings[0])
         return {"library": result.library, "reason": result.reason}
 
     def _own(self, request: Request) -> Request:
@@ -170,7 +176,7 @@ class Building:
             request, self._place.arch, full=self._place.full, unfit=unfit, early=lambda found: self._early(request, found)
         )  # fmt: skip
         for finding in result.findings:
-            self._tell(request, finding)
+            self._tell(request, finding, result.no_tools)
         summary = BuildSummary(name=result.name, path=result.way, made_by=result.made_by, seconds=result.seconds)
         self.summaries.append(summary)
         self._emit(
@@ -186,9 +192,12 @@ class Building:
         )
         return result
 
-    def _tell(self, request: Request, finding: Finding) -> None:
+    def _tell(self, request: Request, finding: Finding, no_tools: bool) -> None:
+        """Tell a finding. That there is no compiler is a warning: the file may run without what it could build."""
         diagnostic = self._diagnostic(request, finding)
-        if finding.severity == "error" and self.failure is None:
+        if no_tools:
+            diagnostic = dataclasses.replace(diagnostic, severity="warning")
+        elif finding.severity == "error" and self.failure is None:
             self.failure = diagnostic
         self._emit(diagnostic)
 

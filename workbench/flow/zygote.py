@@ -12,7 +12,7 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-from workbench.devices import BY_BUS, NO_MULTICAST
+from workbench.devices import BY_BUS, NO_MULTICAST, NO_WATCHDOG
 from workbench.errors import RanksError
 from workbench.files import cache_dir
 from workbench.flow.leftovers import end_leftovers
@@ -217,7 +217,7 @@ def rank_environment(directory: Path) -> dict[str, str]:
         "KERNELS_CACHE_DIR": str(cache_dir() / "kernels"),
         "GLOO_SOCKET_IFNAME": "lo0" if sys.platform == "darwin" else "lo",
     }
-    return {**kept, **own, **NO_MULTICAST, **BY_BUS}
+    return {**kept, **own, **NO_MULTICAST, **NO_WATCHDOG, **BY_BUS}
 
 
 async def ended(process: subprocess.Popen[bytes]) -> None:

@@ -10,6 +10,7 @@ import ctypes
 import datetime
 import os
 import time
+from functools import partial
 from typing import Protocol
 
 import torch
@@ -102,7 +103,9 @@ class CudaDevice:
         torch.set_num_threads(max(1, threads))
         torch.cuda.set_device(gpu)
         self.tensor_device = torch.device("cuda", gpu)
-        self._begin, self._end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+        begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+        self._record_begin, self._record_end = begin.record, end.record
+        self._wait_for_end, self._between_ms = end.synchronize, partial(begin.elapsed_time, end)
         self.flush = cuda_flush(self.tensor_device)
 
     def synchronize(self) -> None:
@@ -111,19 +114,19 @@ class CudaDevice:
 
     def start(self) -> None:
         """Record the first event."""
-        self._begin.record()
+        self._record_begin()
 
     def end(self) -> None:
         """Record the second event."""
-        self._end.record()
+        self._record_end()
 
     def elapsed(self) -> int:
         """ns between the events; work on other streams that outlasts the current one is added by the host's clock."""
-        self._end.synchronize()
+        self._wait_for_end()
         ended = _clock()
         _synchronize()
         outlasting = _clock() - ended
-        return int(self._begin.elapsed_time(self._end) * 1e6) + (outlasting if outlasting > _IDLE_SYNC_NS else 0)
+        return int(self._between_ms() * 1e6) + (outlasting if outlasting > _IDLE_SYNC_NS else 0)
 
     def most_mhz(self) -> int:
         """As the driver has it."""

@@ -1,4 +1,4 @@
-"""ParallelKernelBench's way of timing on one rank: call after call without waiting, an event between each.
+"""ParallelKernelBench's way of timing on one rank: call after call without waiting, events around each.
 
 Ranks are aligned before a series, not within, and inputs stay as they are; the first tensor argument is cloned until
 its copies exceed the cache three times, and calls take the copies in turn. What is needed is bound when this module is
@@ -77,17 +77,15 @@ def timed(
     Calls take the ``variants`` in turn, the last call the first of them. ``restore``, which must not wait for the
     device, undoes what calls did to arguments; it runs once, before the last call and outside its time.
     """
-    result, spans, begin = None, [], marks.mark()
+    result, pairs = None, []
     for left in range(calls - 1, -1, -1):
         if left == 0:
             restore()
-            begin = marks.mark()
         result = None
+        begin = marks.mark()
         result = solution(*variants[left % len(variants)])
-        end = marks.mark()
-        spans.append((begin, end))
-        begin = end
-    return result, marks.spans(spans)
+        pairs.append((begin, marks.mark()))
+    return result, marks.spans(pairs)
 
 
 def rotation(values: Values, cache_bytes: int) -> list[Values]:

@@ -39,7 +39,8 @@ def rank_gpus(nvml: Any, world: int) -> list[RankGpu]:
     found = cards if names is None else list(_named(nvml, names, cards))
     if len(found) < world:
         chosen = "" if names is None else f" with CUDA_VISIBLE_DEVICES={','.join(names)}"
-        raise UsageError(f"{world} ranks need {world} GPUs and NVML finds {len(found)}{chosen}")
+        advice = f"name others, or use --ranks {len(found)}" if found else "name others"
+        raise UsageError(f"NVML finds {len(found)} of {world} GPUs{chosen}: {advice}")
     return found[:world]
 
 

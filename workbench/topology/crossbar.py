@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Mapping, Sequence
 
+from workbench.topology.live import Live, live_list
 from workbench.topology.model import Topology
 
 _MARKS = "●◆■○"
-Live = Mapping[int, Sequence[str]]
-"""Short lines about what goes on at a rank's links, by rank."""
 
 
 def crossbar(topology: Topology, width: int, live: Live) -> list[str]:
@@ -48,14 +46,11 @@ def _grid(topology: Topology, names: list[str], marks: dict[frozenset[str], str]
 
 def _beside(grid: list[str], topology: Topology, live: Live, width: int) -> list[str]:
     """The lines of the grid with what is live at each rank."""
-    told = [", ".join(live.get(device.rank, ())) if device.rank is not None else "" for device in topology.devices]
-    if len(grid) != len(told) or not any(told):
-        return grid
+    told = ["  ".join(live.get(device.rank, ())) if device.rank is not None else "" for device in topology.devices]
     column = max(map(len, grid)) + 2
-    if column + max(map(len, told)) <= width:
+    if len(grid) == len(told) and column + max(map(len, told)) <= width:
         return [f"{line:{column}}{text}".rstrip() for line, text in zip(grid, told)]
-    below = [f"rank {device.rank}: {text}" for device, text in zip(topology.devices, told) if text]
-    return grid + [line for text in below for line in textwrap.wrap(text, width, subsequent_indent="  ")]
+    return grid + live_list(live, width)
 
 
 def _short(label: str, room: int) -> str:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from workbench.topology.chosen import RankGpu, rank_gpus
-from workbench.topology.gpus import link_rate
+from workbench.topology.gpu_facts import link_rate
 from workbench.topology.holders import Holder, holders
 from workbench.topology.nvml import Counters, active_links, answer, link_counters, nvml_session, text
 from workbench.topology.throttle import Throttle, read_throttle
