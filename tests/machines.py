@@ -1,5 +1,7 @@
-"""Machines with GPUs as their NVML tells them; tests need none. Answers are those of the driver's documentation, and, for
-H200s in a virtual machine, those that were seen there."""
+"""Machines with GPUs as their NVML tells them; tests need none.
+
+Answers are made by hand after the driver's documentation; those of H200s in a virtual machine after what was seen.
+"""
 
 from __future__ import annotations
 
@@ -20,8 +22,7 @@ def hopper(count: int) -> FakeNvml:
 
 def virtual(count: int) -> FakeNvml:
     """The same in a virtual machine: NUMA nodes, PCIe and throttling are not told, NVLink counters exist and read 0."""
-    nvml = FakeNvml(several(count, numa=None, sent_kib=0), refused=["nvmlDeviceGetViolationStatus"])
-    return nvml
+    return FakeNvml(several(count, numa=None, sent_kib=0), refused=["nvmlDeviceGetViolationStatus"])
 
 
 def mesh() -> FakeNvml:

@@ -42,6 +42,8 @@ class FakeGpu:
     """Sent and received by link; the figures of all links together are ``sent_kib`` and ``received_kib``."""
     held_ns: dict[int, int] = field(default_factory=lambda: dict.fromkeys((0, 1, 2, 3, 5), 0))
     """Nanoseconds that clocks were held down by NVML's number of the policy."""
+    held_fields: dict[int, int] = field(default_factory=dict)
+    """The like by NVML's number of a field value."""
     reasons: int = 1
     """Bits of what holds the clocks down; 1 is idle."""
     parent: FakeGpu | None = None
@@ -179,8 +181,14 @@ class FakeNvml:
     def nvmlDeviceGetComputeRunningProcesses(self, gpu: FakeGpu) -> list[Any]:
         return [SimpleNamespace(pid=pid, usedGpuMemory=memory) for pid, memory in gpu.processes]
 
-    def nvmlDeviceGetFieldValues(self, gpu: FakeGpu, fields: Sequence[tuple[int, int]]) -> list[Any]:
-        return [_value(*self._count(gpu, *wanted), gpu.at_us) for wanted in fields]
+    def nvmlDeviceGetFieldValues(self, gpu: FakeGpu, fields: Sequence[tuple[int, int] | int]) -> list[Any]:
+        return [_value(*self._field(gpu, wanted), gpu.at_us) for wanted in fields]
+
+    def _field(self, gpu: FakeGpu, wanted: tuple[int, int] | int) -> tuple[int, bool]:
+        """A field value, and whether the driver has it."""
+        if isinstance(wanted, tuple):
+            return self._count(gpu, *wanted)
+        return gpu.held_fields.get(wanted, 0), wanted in gpu.held_fields
 
     def _count(self, gpu: FakeGpu, number: int, link: int) -> tuple[int, bool]:
         """A counter, and whether the driver has it."""
@@ -244,7 +252,13 @@ def several(count: int, **figures: Any) -> list[FakeGpu]:
 def recorded(record: Mapping[str, Any]) -> FakeNvml:
     """The machine that ``benchmarks/record_nvml.py`` was run on."""
     gpus = [
-        FakeGpu(**{**gpu, "slot": gpu["slot"] and tuple(gpu["slot"]), "held_ns": _by_number(gpu["held_ns"])})
+        FakeGpu(
+            **{
+                **gpu,
+                "slot": gpu["slot"] and tuple(gpu["slot"]),
+                **{table: _by_number(gpu[table]) for table in ("held_ns", "held_fields")},
+            }
+        )
         for gpu in record["gpus"]
     ]
     nvml = FakeNvml(gpus, refused=record["refused"])

@@ -126,8 +126,13 @@ def _gpu(now: GpuLoad) -> str:
     figures = (
         "" if now.busy_percent is None else f"gpu {now.busy_percent:.0f}%",
         f"memory {fmt.memory(now.memory_used_bytes)} of {fmt.memory(now.memory_total_bytes)}",
-        "" if now.clock_mhz is None else f"{now.clock_mhz:.0f} MHz",
+        _clock(now),
         "" if now.power_watts is None else f"{now.power_watts:.0f} W",
-        f"clock held down by {now.held_by}" if now.held_by else "",
     )
     return "  ".join((f"rank {now.rank}:", *filter(None, figures)))
+
+
+def _clock(now: GpuLoad) -> str:
+    """``1980 MHz``, and what holds it down, as the driver says."""
+    rate = "" if now.clock_mhz is None else f"{now.clock_mhz:.0f} MHz"
+    return f"{rate or 'clock'} held by {now.held_by}" if now.held_by else rate

@@ -139,6 +139,32 @@ class SessionSettings:
 
 
 @dataclass(frozen=True)
+class LlmSettings:
+    """The language model. Keys come from the provider's environment variables and are kept nowhere."""
+
+    model: str = setting("", "model as litellm names it: provider/model", "--model", env="PKWB_MODEL")
+    api_base: str = setting("", "address of an OpenAI-compatible server; empty = the provider's own", "--api-base")
+    key_env: str = setting("", "environment variable with the key for llm.api_base; empty = the provider's usual one")
+    feedback: Literal["errors", "threshold", "full"] = setting(
+        "full",
+        "what a model is told of a verdict: errors; threshold = and whether the target is reached; full = all figures",
+        "--feedback",
+        ("errors", "threshold", "full"),
+    )
+    steps: int = setting(20, "proposals a sample at most", "--steps", least=1)
+    samples: int = setting(1, "independent tries, each with a conversation of its own", "--samples", least=1)
+    target: float = setting(0.0, "speedup at which a sample ends; 0 = none", "--target", least=0)
+    budget_usd: float = setting(5.0, "US dollars that a run may cost", "--budget", least=0)
+    stall: int = setting(8, "proposals in a row without progress that end a sample; 0 = any number", "--stall", least=0)
+    max_tokens: int = setting(32_000, "tokens that a reply may have", least=1)
+    timeout: float = setting(300.0, "seconds without a token after which a reply has failed", least=0.1)
+    retries: int = setting(5, "times that a request is sent again after a rate limit or a server's error", least=0)
+    input_price: float = setting(-1.0, "US dollars a million tokens sent; negative = as litellm knows it", least=-1)
+    output_price: float = setting(-1.0, "US dollars a million tokens of replies; negative = as litellm knows it", least=-1)
+    templates: str = setting("", "folder with templates of your own; those not in it are pkwb's", path="file")
+
+
+@dataclass(frozen=True)
 class UiSettings:
     """The screen."""
 
@@ -165,6 +191,7 @@ class Settings:
     problems: ProblemSettings = field(default_factory=ProblemSettings)
     topology: TopologySettings = field(default_factory=TopologySettings)
     sessions: SessionSettings = field(default_factory=SessionSettings)
+    llm: LlmSettings = field(default_factory=LlmSettings)
     ui: UiSettings = field(default_factory=UiSettings)
     sources: tuple[str, ...] = ()
     given: frozenset[str] = frozenset()

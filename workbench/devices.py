@@ -23,7 +23,7 @@ BY_BUS = {"CUDA_DEVICE_ORDER": "PCI_BUS_ID"}
 NO_MULTICAST = {"NCCL_NVLS_ENABLE": "0", "TORCH_SYMM_MEM_DISABLE_MULTICAST": "1", "NVSHMEM_DISABLE_NVLS": "1"}
 """Environment under which NCCL, PyTorch and NVSHMEM leave NVLink multicast alone."""
 NO_WATCHDOG = {"TORCH_NCCL_RETHROW_CUDA_ERRORS": "0", "TORCH_NCCL_ASYNC_ERROR_HANDLING": "0"}
-"""Environment under which a CUDA error is an exception with its line in the user's file: PyTorch's watchdog, which would
+"""Environment in which a CUDA error is an exception with its line in the user's file: PyTorch's watchdog, which would
 see it first, kills the process without a word of where it came from."""
 
 

@@ -10,6 +10,7 @@ PkwbError
 '-- InfraError              exit code 3: pkwb's own machinery failed, never the kernel's fault
     |-- RanksError          ranks could not be started or stopped answering
     |-- BuilderError        the process that builds extensions could not be started or was ended
+    |-- ProposerError         the process that asks language models could not be started, or got no reply
     |-- ChannelError        a message from a rank process is late, cut off or malformed
     '-- StoreError          the session store is damaged or cannot be written
 """
@@ -62,6 +63,10 @@ class RanksError(InfraError):
 
 class BuilderError(InfraError):
     """The process that builds extensions could not be started, or was ended."""
+
+
+class ProposerError(InfraError):
+    """The process that asks language models could not be started, or no reply could be had."""
 
 
 class ChannelError(InfraError):

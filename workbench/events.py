@@ -32,7 +32,7 @@ Status = Literal[
 Phase = Literal["build", "start", "load", "check", "time"]
 """Stages of an attempt in their order: see the source, ranks ready, import it, judge its results, time it."""
 PHASES: tuple[Phase, ...] = ("build", "start", "load", "check", "time")
-Origin = Literal["pane", "disk", "start", "manual", "eval"]
+Origin = Literal["pane", "disk", "start", "manual", "eval", "model"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,6 +81,10 @@ class PhaseChanged(Event):
     state: Literal["started", "finished", "failed"]
     elapsed_ms: float = 0.0
     detail: str = ""
+
+
+BUILD_WORDS = {"slim": "quick build", "full": "full build", "": "not built"}
+"""The build that a library comes from, as people read it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -404,6 +408,120 @@ class Notice(Event):
 
     severity: Literal["information", "warning", "error"]
     text: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProposerChanged(Event):
+    """The process that asks language models: ``loading`` takes 4-13 s, ``gone`` says in ``detail`` what happened."""
+
+    state: Literal["loading", "ready", "gone"]
+    detail: str = ""
+    elapsed_s: float = 0.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProposalStarted(Event):
+    """A model is asked. ``sent`` is what is new to it in this conversation, ``prompt`` the hex SHA-256 of all of it."""
+
+    proposal: int
+    """Counts the proposals of one sitting from 1."""
+    model: str
+    sent: str
+    prompt: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProposalDelta(Event):
+    """A piece of a streamed reply; ``thinking`` pieces come before the answer and are no part of it."""
+
+    proposal: int
+    text: str
+    thinking: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProposalWaiting(Event):
+    """The provider asked to come back later: in ``seconds`` the request is sent again."""
+
+    proposal: int
+    seconds: float
+    reason: str
+
+
+ProposalOutcome = Literal["code", "no-code", "cut-off", "cancelled", "error"]
+"""``code``: a whole file that defines solution. ``cut-off``: the reply ended inside it. ``error``: there is no reply."""
+ProposalTrouble = Literal[
+    "", "key", "network", "rate", "context", "model", "timeout", "server", "request", "budget", "proposer"
+]
+"""What kept a reply from coming, where ``outcome`` is ``error``."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProposalFinished(Event):
+    """A reply is over. ``reason`` says what to do where there is no code; ``code`` is the file that was proposed.
+
+    ``cost_usd`` is None where no price is known; tokens are the provider's count, estimated for a cancelled reply.
+    """
+
+    proposal: int
+    model: str
+    outcome: ProposalOutcome
+    trouble: ProposalTrouble = ""
+    reason: str = ""
+    reply: str = ""
+    code: str = ""
+    tokens_in: int = 0
+    tokens_out: int = 0
+    cost_usd: float | None = None
+    seconds: float = 0.0
+    first_token_s: float | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class SolveStep(Event):
+    """The agent loop judged a proposal: what it was worth, the best so far, and what the run has used."""
+
+    run: str
+    sample: int
+    step: int
+    steps: int
+    status: str
+    """The verdict's status, or the proposal's outcome where nothing could be judged."""
+    speedup: Ratio | None = None
+    label: str = ""
+    """``library``, ``hybrid`` or ``custom``: what the source moves data with."""
+    best: Ratio | None = None
+    best_attempt: int = 0
+    """The number of the attempt that ``best`` belongs to; 0 while none is right."""
+    spent_usd: float = 0.0
+    tokens: int = 0
+
+
+SolveEnding = Literal["target", "steps", "budget", "stall", "stopped", "trouble"]
+"""Why the agent loop ended; ``stopped`` and ``trouble`` can be resumed."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SolveFinished(Event):
+    """The agent loop's last word; the last line of ``pkwb solve --json``."""
+
+    run: str
+    problem: str
+    model: str
+    ending: SolveEnding
+    reason: str
+    samples: int
+    correct: int
+    """Samples with at least one right attempt."""
+    best: Ratio | None = None
+    best_attempt: int = 0
+    best_digest: str = ""
+    """Hex SHA-256 of the best source; empty while none is right."""
+    label: str = ""
+    spent_usd: float = 0.0
+    tokens: int = 0
+    own_seconds: float = 0.0
+    """Time of the loop itself, without the model's and the judging."""
 
 
 LIVE: tuple[type[Event], ...] = (TimingProgress, Telemetry)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from workbench.events import BuildFinished, Diagnostic, Event, Log, Notice, PhaseChanged, RanksReady, RankStack
+from workbench.events import BUILD_WORDS, BuildFinished, Diagnostic, Event, Log, Notice, PhaseChanged, RanksReady, RankStack
 from workbench.judge.manner import manner
 from workbench.tables import table
 
@@ -124,10 +124,8 @@ def _floor(verdict: dict[str, Any]) -> str:
 
 def build_text(build: dict[str, Any]) -> str:
     """``my_kernels: quick build, 2.1 s``: which build made an extension, and how long the attempt waited for it."""
-    made_by = {"slim": "quick build", "full": "full build"}.get(build["made_by"], "not built")
-    return (
-        f"{build['name']}: {made_by}{' from the cache' if build['path'] == 'cached' else ''}, {build['seconds']:.1f} s"
-    )
+    cached = " from the cache" if build["path"] == "cached" else ""
+    return f"{build['name']}: {BUILD_WORDS[build['made_by']]}{cached}, {build['seconds']:.1f} s"
 
 
 def _phases(verdict: dict[str, Any]) -> str:

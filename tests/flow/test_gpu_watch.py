@@ -79,6 +79,31 @@ async def test_drivers_that_do_not_count(monkeypatch: pytest.MonkeyPatch, proc: 
         assert nvml.open == 0
 
 
+async def test_drivers_that_count_in_fields(nvml: FakeNvml, proc: Path) -> None:
+    """Where the driver counts by field values alone, those are read: two kinds of thermal slowdown are one cause."""
+    for gpu in nvml.gpus:
+        gpu.held_ns, gpu.held_fields = {}, {74: 0, 269: 7 * GB, 270: 0}
+    watch = GpuWatch(2, proc)
+    await watch.before()
+    nvml.gpus[1].held_fields = {74: GB // 100, 269: 8 * GB, 270: GB}
+    for gpu in nvml.gpus:
+        gpu.at_us += 10_000_000
+
+    assert await watch.after() == ("throttled (thermal 20%, rank 1)",)
+
+
+async def test_drivers_that_tell_a_moment(nvml: FakeNvml, proc: Path) -> None:
+    """Where nothing is counted, heat or power that holds clocks down at the end is told as that; settings are not."""
+    for gpu in nvml.gpus:
+        gpu.held_ns = {}
+    nvml.gpus[0].reasons = 0x2 | 0x100
+    nvml.gpus[1].reasons = 0x20
+    watch = GpuWatch(2, proc)
+    await watch.before()
+
+    assert await watch.after() == ("throttled (thermal at its end, rank 1)",)
+
+
 async def test_cpu_ranks_ask_nothing(nvml: FakeNvml) -> None:
     """On CPU ranks NVML is not even opened."""
     watch = GpuWatch(0)

@@ -107,15 +107,16 @@ def test_judged_as_they_are(number: str) -> None:
 
 
 @pytest.mark.skipif(shutil.which("g++") is None, reason="this machine has no C++ compiler (g++)")
-@pytest.mark.parametrize(("number", "dtype"), [("1", "bfloat16"), ("54", "float32"), ("73", "float16")])
-def test_cpp_kernels_run(number: str, dtype: str) -> None:
+@pytest.mark.parametrize(
+    ("collectives", "dtype"), [(("all_reduce",), "bfloat16"), (("broadcast",), "float32"), ((), "float16")]
+)
+def test_cpp_kernels_run(collectives: tuple[str, ...], dtype: str) -> None:
     """The C++ kernels of the starters compile, move data between CPU ranks, and the starter is right with them on."""
-    sitting = Sitting(number, dtype=dtype, limit=100.0)
+    problem = dataclasses.replace(find_problem("1"), collectives=collectives)
+    sitting = Sitting("1", dtype=dtype, limit=100.0)
     sitting.patience = 110.0
     try:
-        verdict = sitting.judge(
-            starter_text(find_problem(number), "cpp").replace("USE_KERNEL = False", "USE_KERNEL = True")
-        )
+        verdict = sitting.judge(starter_text(problem, "cpp").replace("USE_KERNEL = False", "USE_KERNEL = True"))
         assert verdict.status == "ok", verdict.reason
     finally:
         sitting.close()

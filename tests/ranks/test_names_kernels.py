@@ -17,6 +17,7 @@ pytest.importorskip("torch", reason="the ranks run under another interpreter her
 
 import torch
 
+from tests.flow.sitting import Sitting
 from workbench.ranks.names.utils import kernels
 
 SCALE = """\
@@ -69,11 +70,40 @@ def test_template_with_number_types_compiles() -> None:
     assert kernels.compile(SCALE, NAME) is kernel
 
 
+BROKEN = """
+extern "C" __global__ void k(int* x) {
+  *x = y;
+}
+"""
+
+
 @needs_nvrtc
 def test_errors_have_the_lines_of_the_text() -> None:
-    """What NVRTC refuses is told with the line in the text that was given."""
-    with pytest.raises(kernels.CompileError, match=r'(?s)kernel\.cu\(2\): error: identifier "y" is undefined.*\*x = y'):
-        kernels.compile('extern "C" __global__ void k(int* x) {\n  *x = y;\n}\n', "k")
+    """What NVRTC refuses is told with the line in the text, and in the file that holds the text."""
+    with pytest.raises(kernels.CompileError) as failed:
+        kernels.compile(BROKEN, "k")
+    assert 'kernel.cu(3): error: identifier "y" is undefined' in str(failed.value.msg)
+    lines = Path(__file__).read_text().splitlines()
+    assert (failed.value.filename, failed.value.lineno) == (__file__, lines.index("  *x = y;") + 1)
+    with pytest.raises(kernels.CompileError) as failed:
+        kernels.compile(BROKEN.replace("y", "z"), "k")
+    assert (failed.value.filename, failed.value.lineno) == (None, None)
+
+
+@needs_nvrtc
+def test_errors_are_in_the_candidates_file() -> None:
+    """A candidate with a broken kernel is told the line of its own file."""
+    sitting = Sitting("1", limit=20.0)
+    try:
+        at_load = f'from utils import kernels\nSOURCE = """{BROKEN}"""\nK = kernels.compile(SOURCE, "k")\n'
+        verdict = sitting.judge(at_load)
+        assert (verdict.status, "identifier" in verdict.reason) == ("build-error", True)
+        assert "line 4" in verdict.reason
+        in_call = at_load.replace("K = ", "def solution(tensor):\n    ")
+        verdict = sitting.judge(in_call)
+        assert (verdict.status, verdict.ranks[0].failure) == ("crash", None)
+    finally:
+        sitting.close()
 
 
 @needs_nvrtc
@@ -297,7 +327,7 @@ def test_what_a_launch_tells_the_driver(record: Path) -> None:
 def test_what_the_driver_refuses() -> None:
     """The driver's own words come with what was asked of it."""
     kernel = kernels.compile(SCALE, NAME)
-    with pytest.raises(kernels.CudaError, match=r"launching scale<__nv_bfloat16> failed: CUDA_ERROR_OF_THE_TEST, text"):
+    with pytest.raises(kernels.CudaError, match=r"launching scale<__nv_bfloat16> failed: text of the error"):
         kernel(13, 256, None, 1.0, 0, False, 0.0)
     with pytest.raises(kernels.CudaError, match="asking for 400000 bytes of shared memory"):
         kernel(1, 256, None, 1.0, 0, False, 0.0, smem=400_000)

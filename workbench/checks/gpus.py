@@ -117,15 +117,16 @@ def _processes(look: GpuLook) -> Iterator[Finding]:
 
 
 def _clocks(look: GpuLook) -> Iterator[Finding]:
-    blind = [gpu.label for gpu in look.machine.gpus if gpu.throttle is None]
-    if blind:
-        meaning = "clocks that power or heat hold down during a timing are not noticed: look at the spread of the times"
-        yield note("throttling", f"not counted by this driver on gpu {', '.join(blind)}", meaning)
+    gpus = look.machine.gpus
+    blind = [gpu.label for gpu in gpus if gpu.throttle is None or not gpu.throttle.spent_ns]
+    causes = ", ".join(dict.fromkeys(cause for gpu in gpus if gpu.throttle for cause in gpu.throttle.spent_ns))
+    if not blind:
+        yield ok("throttling", f"counted by cause: {causes}", "a timing during which clocks were held down says so")
         return
-    causes = ", ".join(
-        dict.fromkeys(cause for gpu in look.machine.gpus if gpu.throttle for cause in gpu.throttle.spent_ns)
-    )
-    yield ok("throttling", f"counted by cause: {causes}", "a timing during which clocks were held down says so")
+    told = all(gpu.throttle is not None for gpu in gpus)
+    seen = "only what holds them down when a timing ends is noticed" if told else "nothing is noticed"
+    meaning = f"of clocks that power or heat hold down during a timing {seen}: look at the spread of the times"
+    yield note("throttling", f"not counted by this driver on gpu {', '.join(blind)}", meaning)
 
 
 def _major(version: str) -> int:

@@ -22,7 +22,7 @@ TARGET_KEYS = (
     "topology.name",
 )
 """Settings that say what is run; each has a flag."""
-_METAVARS = {int: "N", float: "SECONDS", str: "TEXT"}
+_METAVARS = {int: "N", float: "X", str: "TEXT"}
 
 
 def add_problem(parser: argparse.ArgumentParser, **more: Any) -> None:

@@ -78,9 +78,6 @@ class Builder:
         if self._wire is not None:
             self._wire.close()
         self._closed("closed")
-        process, self._process = self._process, None
-        if process is not None:
-            await ended(process)
         await self._clean_up()
 
     async def _order(self, request: Request, arch: str, full: bool, unfit: bool, early: Early) -> Result:
@@ -156,7 +153,10 @@ class Builder:
             self._ready.exception()
 
     async def _clean_up(self) -> None:
-        """Remove the folder of a builder that is gone, and the compilers that outlived one that was killed."""
+        """Take leave of a builder: its folder, and the compilers that outlived one that was killed."""
+        process, self._process = self._process, None
+        if process is not None:
+            await ended(process)
         home, self._home = self._home, None
         if home is not None:
             await asyncio.to_thread(end_leftovers, home)

@@ -16,7 +16,16 @@ from pathlib import Path
 from workbench.build.model import Finding, Request, Result
 from workbench.build.plan import Plan, Planned, Unplanned, look, request_of
 from workbench.errors import ChannelError
-from workbench.events import BuildFinished, BuildStarted, BuildSummary, Diagnostic, Event, EventStream, Status
+from workbench.events import (
+    BUILD_WORDS,
+    BuildFinished,
+    BuildStarted,
+    BuildSummary,
+    Diagnostic,
+    Event,
+    EventStream,
+    Status,
+)
 from workbench.flow.builder import Builder
 from workbench.flow.context import Stop
 from workbench.flow.findings import diagnostic_of
@@ -108,7 +117,7 @@ class Building:
         wants = self.refused or (self._plan.wants_cuda and _ABOUT_DEVICES.search(why) is not None)
         if self._place.device != "cpu" or not wants:
             return ""
-        ways = ", ".join(f"{item.name}: {item.made_by} build" for item in self.summaries)
+        ways = ", ".join(f"{item.name}: {BUILD_WORDS[item.made_by]}" for item in self.summaries)
         compiled = all(item.made_by for item in self.summaries)
         return f"{_NO_DEVICE}: the CUDA code {f'compiles ({ways})' if compiled else 'was not compiled'} and was not run"
 

@@ -209,7 +209,7 @@ class Zygote:
 
 
 def rank_environment(directory: Path) -> dict[str, str]:
-    """The ranks' environment: an allow-list of the user's, an empty home, gloo on loopback, GPUs by bus, no multicast."""
+    """The ranks' environment: parts of the user's, an empty home, gloo on loopback, GPUs by bus, no multicast."""
     kept = {k: v for k, v in os.environ.items() if k in _KEPT_VARIABLES or k.startswith(_KEPT_PREFIXES)}
     own = {
         "HOME": str(directory),

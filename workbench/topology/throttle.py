@@ -10,6 +10,9 @@ from workbench.topology.nvml import answer
 
 POLICIES = {"power": 0, "thermal": 1, "sync boost": 2, "board limit": 3, "reliability": 5}
 """nvmlPerfPolicyType_t of nvml.h; low utilisation is left out, since it slows nothing down."""
+FIELDS = {"power": (74, 271), "thermal": (269, 270), "sync boost": (76,), "board limit": (77,), "reliability": (79,)}
+"""The same as field values in nanoseconds, NVML_FI_DEV_PERF_POLICY_* and NVML_FI_DEV_CLOCKS_EVENT_REASON_*, for drivers
+that no longer have the former."""
 REASONS = {
     "power": 0x4 | 0x80,
     "thermal": 0x20 | 0x40,
@@ -18,44 +21,73 @@ REASONS = {
     "clock setting": 0x2,
 }
 """Bits of nvmlDeviceGetCurrentClocksThrottleReasons by cause; idle and display are no throttling."""
+_SLOWDOWNS = ("power", "thermal", "hardware")
+"""Causes that are told of a moment too, where nothing is counted; the others are settings."""
 _NOTABLE = 0.01
 """Share of a stretch of time below which nothing is told."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Throttle:
-    """Nanoseconds that a GPU's clocks were held down since the driver was loaded, by cause."""
+    """What holds a GPU's clocks down: for how long since the driver was loaded, and now."""
 
     at_us: int
     """When it was read, microseconds of the driver's clock."""
     spent_ns: Mapping[str, int]
+    """Nanoseconds by cause; empty where the driver does not count."""
+    now: tuple[str, ...] | None = None
+    """Causes at this moment; None where they are not told."""
 
 
 def read_throttle(nvml: Any, card: Any) -> Throttle | None:
-    """The counters of a GPU; None where the driver does not keep them."""
-    asked = ((cause, _policy(nvml, card, number)) for cause, number in POLICIES.items())
-    found = {cause: status for cause, status in asked if status is not None}
+    """What a GPU tells; None where it tells nothing of the kind."""
+    at_us, spent = _policies(nvml, card) or _fields(nvml, card) or (0, {})
+    held = held_by(nvml, card)
+    if not spent and held is None:
+        return None
+    return Throttle(at_us=at_us, spent_ns=spent, now=None if held is None else tuple(filter(None, held.split(", "))))
+
+
+def _policies(nvml: Any, card: Any) -> tuple[int, dict[str, int]] | None:
+    asked = {
+        cause: answer(nvml, None, nvml.nvmlDeviceGetViolationStatus, card, number) for cause, number in POLICIES.items()
+    }
+    found = {cause: status for cause, status in asked.items() if status is not None}
     if not found:
         return None
-    at_us = max(int(status.referenceTime) for status in found.values())
-    return Throttle(at_us=at_us, spent_ns={cause: int(status.violationTime) for cause, status in found.items()})
+    spent = {cause: int(status.violationTime) for cause, status in found.items()}
+    return max(int(status.referenceTime) for status in found.values()), spent
 
 
-def _policy(nvml: Any, card: Any, number: int) -> Any:
-    return answer(nvml, None, nvml.nvmlDeviceGetViolationStatus, card, number)
+def _fields(nvml: Any, card: Any) -> tuple[int, dict[str, int]] | None:
+    wanted = [(cause, field) for cause, fields in FIELDS.items() for field in fields]
+    values = answer(nvml, (), nvml.nvmlDeviceGetFieldValues, card, [field for _, field in wanted])
+    spent: dict[str, int] = {}
+    for (cause, _), value in zip(wanted, values):
+        if not value.nvmlReturn:
+            spent[cause] = spent.get(cause, 0) + int(value.value.ullVal)
+    return (max(int(value.timestamp) for value in values), spent) if spent else None
 
 
 def throttle_flags(before: Sequence[Throttle | None], after: Sequence[Throttle | None]) -> tuple[str, ...]:
     """``throttled (power 12%, rank 1)``: per cause the rank whose clocks were held down longest between two readings.
 
-    Empty where nothing was held down for 1% of the time, and where that is not known.
+    Where a GPU counts nothing, what holds it down at the second reading is told: ``thermal at its end, rank 1``. Empty
+    where nothing was held down for 1% of the time, and where that is not known.
     """
     worst: dict[str, tuple[float, int]] = {}
     for rank, (first, last) in enumerate(zip(before, after)):
         for cause, share in _shares(first, last).items():
             worst[cause] = max(worst.get(cause, (0.0, 0)), (share, rank), key=lambda found: found[0])
     told = [f"{cause} {share:.0%}, rank {rank}" for cause, (share, rank) in worst.items() if share >= _NOTABLE]
+    told += [f"{cause} at its end, rank {rank}" for rank, last in enumerate(after) for cause in _at_end(last)]
     return (f"throttled ({'; '.join(told)})",) if told else ()
+
+
+def _at_end(last: Throttle | None) -> tuple[str, ...]:
+    if last is None or last.spent_ns:
+        return ()
+    return tuple(cause for cause in last.now or () if cause in _SLOWDOWNS)
 
 
 def _shares(first: Throttle | None, last: Throttle | None) -> dict[str, float]:

@@ -31,7 +31,7 @@ namespace pkwb::runtime {
 struct TorchFacts {
   PyObject* torch = nullptr;
   PyTypeObject* tensor_class = nullptr;
-  PyObject* take_handle = nullptr;  // capsule of a handle -> tensor, which then owns it
+  PyObject* take_handles = nullptr;  // list of capsules of handles -> list of tensors, which then own them
   size_t place = 0;                 // bytes from the Python object to its at::Tensor
 };
 
@@ -67,6 +67,15 @@ inline void check_numbers() {
   for (const auto& [ours, theirs] : pairs) need(static_cast<int32_t>(ours) == theirs, "other numbers for dtypes");
   need(static_cast<int32_t>(kCPU) == aoti_torch_device_type_cpu(), "another number for cpu");
   need(static_cast<int32_t>(kCUDA) == aoti_torch_device_type_cuda(), "another number for cuda");
+}
+
+// A Python tensor of a handle, which is used up.
+inline PyObject* tensor_of_handle(const TorchFacts& facts, void* handle) {
+  const Owned capsule(checked(PyCapsule_New(handle, nullptr, nullptr)));
+  const Owned handles(checked(PyList_New(1)));
+  PyList_SET_ITEM(handles.get(), 0, Py_NewRef(capsule.get()));
+  const Owned tensors(checked(PyObject_CallFunctionObjArgs(facts.take_handles, handles.get(), nullptr)));
+  return checked(PySequence_GetItem(tensors.get(), 0));
 }
 
 inline void* word_at(const void* start, size_t place) {
@@ -119,16 +128,30 @@ class Sample {
     need(same, "a tensor is more than a word");
   }
 
+  // A handle becomes the same Python object again, and nothing of it stays behind.
+  void compare_way_back(const TorchFacts& facts) const {
+    const long before = uses();
+    void* copy = nullptr;
+    need(aoti_torch_new_tensor_handle(handle_, &copy) == 0, "tensors cannot be copied");
+    const Owned back(tensor_of_handle(facts, copy));
+    need(back.get() == tensor_.get() && uses() == before, "handles are not taken over");
+  }
+
  private:
+  long uses() const {
+    const Owned count(checked(PyObject_CallMethod(tensor_.get(), "_use_count", nullptr)));
+    return PyLong_AsLong(count.get());
+  }
+
   int64_t rows_;
   int64_t columns_;
   Owned tensor_;
   void* handle_ = nullptr;
 };
 
-inline size_t find_place(PyObject* torch) {
-  const Sample first(torch, 2, 3);
-  const Sample second(torch, 5, 7);
+inline size_t find_place(const TorchFacts& facts) {
+  const Sample first(facts.torch, 2, 3);
+  const Sample second(facts.torch, 5, 7);
   size_t place = sizeof(PyObject);
   const size_t last = place + 4 * sizeof(void*);
   while (place < last && !(first.lies_at(place) && second.lies_at(place))) place += sizeof(void*);
@@ -136,6 +159,7 @@ inline size_t find_place(PyObject* torch) {
   first.compare(place);
   second.compare(place);
   first.compare_copy();
+  first.compare_way_back(facts);
   return place;
 }
 
@@ -146,8 +170,8 @@ inline TorchFacts look_at_torch() {
   facts.tensor_class = reinterpret_cast<PyTypeObject*>(attribute(facts.torch, "Tensor"));
   const Owned interop(attribute(facts.torch, "_C"));
   const Owned aoti(attribute(interop.get(), "_aoti"));
-  facts.take_handle = attribute(aoti.get(), "alloc_tensor_by_stealing_from_void_ptr");
-  facts.place = find_place(facts.torch);
+  facts.take_handles = attribute(aoti.get(), "alloc_tensors_by_stealing_from_void_ptrs");
+  facts.place = find_place(facts);
   return facts;
 }
 

@@ -109,8 +109,7 @@ PyObject* make(const Tensor& value) {
   if (!value.defined()) return make_none();
   void* handle = nullptr;
   check(aoti_torch_new_tensor_handle(value.handle(), &handle), "copy");
-  const Owned capsule(checked(PyCapsule_New(handle, nullptr, nullptr)));
-  return checked(PyObject_CallFunctionObjArgs(torch_facts().take_handle, capsule.get(), nullptr));
+  return tensor_of_handle(torch_facts(), handle);
 }
 
 static PyObject* dtype_of(ScalarType type) {

@@ -14,6 +14,8 @@ import ctypes
 import functools
 import hashlib
 import json
+import linecache
+import math
 import operator
 import os
 import re
@@ -49,8 +51,11 @@ typedef unsigned long long uint64_t; typedef int64_t intptr_t; typedef uint64_t 
 """
 
 
-class CompileError(RuntimeError):
-    """NVRTC refused a source. The message is its log, with lines of the text: ``kernel.cu(12): error: ...``."""
+class CompileError(SyntaxError):
+    """NVRTC refused a source. ``msg`` is its log, with lines of the text: ``kernel.cu(12): error: ...``.
+
+    ``filename`` and ``lineno`` are where the first error stands in the Python file, if the text is written there as is.
+    """
 
 
 class CudaError(RuntimeError):
@@ -145,7 +150,7 @@ class Kernel:
             doing = f"asking for {smem} bytes of shared memory for {self.name}"
             _check(_driver().cuKernelSetAttribute(_SMEM_ATTRIBUTE, smem, kernel, device), doing)
             self._smem[device] = smem
-        if cluster is not None and functools.reduce(operator.mul, _dims(cluster, "cluster")) > _PORTABLE_CLUSTER:
+        if cluster is not None and math.prod(_dims(cluster, "cluster")) > _PORTABLE_CLUSTER:
             _check(_driver().cuKernelSetAttribute(_WIDE_CLUSTER_ATTRIBUTE, 1, kernel, device), "asking for a cluster")
 
 
@@ -184,8 +189,7 @@ def _dims(given: Dims, what: str) -> tuple[int, int, int]:
     sizes = (given,) if isinstance(given, int) else tuple(map(operator.index, given))
     if not 1 <= len(sizes) <= 3 or min(sizes) < 1:
         raise ValueError(f"{what} {given} is not one to three numbers from 1 on")
-    x, y, z = (*sizes, 1, 1)[:3]
-    return x, y, z
+    return (*sizes, 1, 1)[:3]  # type: ignore[return-value]
 
 
 def _place(stream: torch.cuda.Stream | int | None) -> tuple[int, int]:
@@ -207,7 +211,9 @@ def _compiled(source: str, name: str, options: tuple[str, ...], include_paths: t
     nvrtc, folders = _nvrtc()
     own = [*include_paths, *(str(Path(os.environ[root], "include")) for root in ROOTS if os.environ.get(root))]
     flags = [f"--gpu-architecture={arch}", *options, *(f"-I{folder}" for folder in (*own, *folders))]
-    key = hashlib.sha256(repr((source, name, flags, _version(nvrtc), list(_stamps(own)))).encode()).hexdigest()
+    key = hashlib.sha256(
+        repr((source, name, flags, os.stat(nvrtc._name).st_mtime_ns, list(_stamps(own)))).encode()
+    ).hexdigest()
     built = _read(key)
     if built is None:
         built = _run(nvrtc, source, name, flags)
@@ -224,7 +230,8 @@ def _run(nvrtc: ctypes.CDLL, source: str, name: str, flags: list[str]) -> _Built
         code = nvrtc.nvrtcCompileProgram(program, len(flags), (ctypes.c_char_p * len(flags))(*map(str.encode, flags)))
         if code:
             log = _output(nvrtc, program, "ProgramLog").decode(errors="replace").strip("\0\n ")
-            raise CompileError(_explained(log, name) or f"NVRTC failed with code {code}; check the options {flags}")
+            words = _explained(log, name) or f"NVRTC failed with code {code}; check the options {flags}"
+            raise CompileError(words, *filter(None, [_first_error(log, source)]))
         nvrtc.nvrtcGetLoweredName(program, name.encode(), ctypes.byref(lowered))
         entry = (lowered.value or b"").decode()
         ptx = _output(nvrtc, program, "PTX").decode(errors="replace")
@@ -243,9 +250,20 @@ def _output(nvrtc: ctypes.CDLL, program: ctypes.c_void_p, what: str) -> bytes:
 
 def _explained(log: str, name: str) -> str:
     """The log; where its only fault is the name that was asked for, what that name has to be."""
-    if "__nv_name_map" in log and not re.search(r"^kernel\.cu\(\d+\): .*error", log, re.MULTILINE):
-        return f"the source has no __global__ function {name!r}; is its name right, and its template full?"
-    return log
+    only_name = "__nv_name_map" in log and not re.search(r"^kernel\.cu\(\d+\): .*error", log, re.MULTILINE)
+    return f"the source has no __global__ function {name!r}; is its template full?" if only_name else log
+
+
+def _first_error(log: str, source: str) -> tuple[str, int, None, str] | None:
+    """File, line and text of the first error, where a caller's file holds the source."""
+    found, frame = re.search(r"^kernel\.cu\((\d+)\): .*error", log, re.MULTILINE), sys._getframe(1)
+    while found and frame.f_back:
+        frame = frame.f_back
+        before, here, _after = "".join(linecache.getlines(frame.f_code.co_filename)).partition(source)
+        if here:
+            inside = int(found[1])
+            return frame.f_code.co_filename, before.count("\n") + inside, None, source.split("\n")[inside - 1]
+    return None
 
 
 def _parameters(ptx: str, entry: str) -> list[str]:
@@ -270,10 +288,8 @@ def _folder() -> Path:
 
 def _stamps(folders: Iterable[str]) -> Iterator[tuple[str, int, int]]:
     """Name, size and time of every header that a source may include."""
-    for folder in folders:
-        for path in sorted(Path(folder).rglob("*.*h*")):
-            status = path.stat()
-            yield str(path), status.st_size, status.st_mtime_ns
+    for path in (path for folder in folders for path in sorted(Path(folder).rglob("*.*h*"))):
+        yield str(path), path.stat().st_size, path.stat().st_mtime_ns
 
 
 def _read(key: str) -> _Built | None:
@@ -342,12 +358,6 @@ def _header_folders(library: Path) -> tuple[str, ...]:
     return ()
 
 
-def _version(nvrtc: ctypes.CDLL) -> tuple[int, int]:
-    major, minor = ctypes.c_int(), ctypes.c_int()
-    nvrtc.nvrtcVersion(ctypes.byref(major), ctypes.byref(minor))
-    return major.value, minor.value
-
-
 @functools.cache
 def _driver() -> ctypes.CDLL:
     try:
@@ -372,8 +382,7 @@ class _Config(ctypes.Structure):
 def _attributes(cooperative: bool, cluster: Dims | None) -> Any:
     chosen: list[tuple[int, tuple[int, ...]]] = [(_COOPERATIVE, (1,))] if cooperative else []
     chosen += [(_CLUSTER, _dims(cluster, "cluster"))] if cluster is not None else []
-    values = [_Attribute(kind, 0, (ctypes.c_uint * 16)(*value)) for kind, value in chosen]
-    return (_Attribute * len(values))(*values)
+    return (_Attribute * len(chosen))(*(_Attribute(kind, 0, (ctypes.c_uint * 16)(*value)) for kind, value in chosen))
 
 
 def _enter(device: int) -> None:
@@ -382,8 +391,8 @@ def _enter(device: int) -> None:
     if driver.cuCtxGetDevice(ctypes.byref(current)) == 0 and current.value == device:
         return
     torch.cuda.init()
-    _check(driver.cuDevicePrimaryCtxRetain(ctypes.byref(context), device), f"using GPU {device}")
-    _check(driver.cuCtxSetCurrent(context), f"using GPU {device}")
+    retained = driver.cuDevicePrimaryCtxRetain(ctypes.byref(context), device)
+    _check(retained or driver.cuCtxSetCurrent(context), f"using GPU {device}")
 
 
 def _check(code: int, doing: str) -> None:
@@ -392,7 +401,6 @@ def _check(code: int, doing: str) -> None:
 
 
 def _error_text(code: int) -> str:
-    name, text = ctypes.c_char_p(), ctypes.c_char_p()
-    _driver().cuGetErrorName(code, ctypes.byref(name))
+    text = ctypes.c_char_p()
     _driver().cuGetErrorString(code, ctypes.byref(text))
-    return f"{(name.value or b'').decode()}, {(text.value or b'').decode()} ({code})"
+    return f"{(text.value or b'unknown').decode()} (error {code})"

@@ -1,0 +1,67 @@
+"""Compilers' lines and columns taken back to the user's file."""
+
+from __future__ import annotations
+
+import ast
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from workbench.build.places import Place, literal_places, place_of
+from workbench.build.plan import look
+
+HEAD = "from utils.cuda_helpers import compile_cuda_extension\n"
+
+SOURCES = {
+    "raw": ('SRC = r"""\nint a;\nint wrong;\n"""\n', Place(4, 5)),
+    "first line": ('SRC = """int wrong;\n"""\n', Place(2, 14)),
+    "continued": ('SRC = """\\\nint wrong;\n"""\n', Place(3, 5)),
+    "escapes": ('SRC = "int a;\\n\\tint b; int wrong;\\n"\n', Place(2, 29)),
+    "side by side": ('SRC = (\n    "int a;\\n"\n    "int wrong;\\n"\n)\n', Place(4, 10)),
+    "added": ('A = "int a;\\n"\nSRC = A + "int wrong;\\n"\n', Place(3, 16)),
+    "indented": ('def f():\n    S = r"""\n      int wrong;\n    """\n    return S\nSRC = r"""\nint wrong2;"""\n', Place(8, 5)),
+    "f-string": ('N = 3\nSRC = f"""\nint a[{N}];\nint wrong;\n"""\n', Place(5, 0)),
+    "accents": ('SRC = """\n// Größe\n/* é */ int wrong;\n"""\n', Place(4, 13)),
+}  # fmt: skip
+
+
+def found(source: str) -> Place:
+    """Where the word ``wrong`` of the built text is said to be."""
+    text = HEAD + source + 'compile_cuda_extension("k", SRC)\n'
+    planned = look(text).planned[0]
+    cuda = planned.request.cuda
+    lines = cuda.split("\n")
+    line = next(number for number, content in enumerate(lines, 1) if "wrong" in content)
+    return place_of(cuda, planned.texts["cuda"], text, line, lines[line - 1].index("wrong") + 1)
+
+
+@pytest.mark.parametrize("form", SOURCES)
+def test_place_in_the_file(form: str) -> None:
+    """The place is the one in the user's own file, to the column where the text is a plain literal."""
+    source, expected = SOURCES[form]
+    assert found(source) == expected
+
+
+def test_ambiguous_line_is_not_guessed() -> None:
+    """Where the file holds a line twice and the text is no plain literal, no line is claimed."""
+    assert found('N = 1\nSRC = f"""{N}\nint wrong;\n"""\nOTHER = """\nint wrong;\n"""\n') == Place()
+
+
+def test_column_behind_the_line() -> None:
+    """A column that the line does not have is left out."""
+    source = HEAD + 'SRC = """\nint a;\n"""\ncompile_cuda_extension("k", SRC)\n'
+    planned = look(source).planned[0]
+    assert place_of(planned.request.cuda, planned.texts["cuda"], source, 2, 40) == Place(3, 0)
+
+
+@given(st.text(alphabet=st.characters(codec="utf-8", exclude_categories=["Cs"]), min_size=1))
+def test_every_character_has_its_place(text: str) -> None:
+    """Whatever a literal holds, each character of its value stands where its place says."""
+    source = f"x = 1; y = {text!r}"
+    node = ast.parse(source).body[1].value  # type: ignore[attr-defined]
+    places = literal_places(node, source)
+    assert len(places) == len(text) + 1
+    for character, place, behind in zip(text, places, places[1:]):
+        written = source[place.column - 1 : behind.column - 1]
+        assert ast.literal_eval(f"{source[11]}{written}{source[11]}") == character

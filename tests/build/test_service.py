@@ -1,0 +1,288 @@
+"""The build service with compilers of our own: what is built, how often, and what goes wrong."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import dataclasses
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.build.fakes import calls, toolchain
+from tests.build.test_jobs import gone, there
+from workbench.build import fast
+from workbench.build.cache import Cache
+from workbench.build.making import Order
+from workbench.build.model import Command, Request, Result, Toolchain
+from workbench.build.service import BuildService
+
+
+class Desk:
+    """A service with a compiler of our own, whose cache lies beside it."""
+
+    def __init__(self, folder: Path, tools: Toolchain | None = None, cores: int = 2) -> None:
+        self.folder = folder
+        self.tools = tools or toolchain(folder)
+        self.service = BuildService(self.tools, Cache(folder / "cache", 10_000_000), cores)
+
+    async def build(self, text: str = "int a;", *, limit: float = 60.0, full: bool = False, **more: Any) -> Result:
+        """Build CUDA text."""
+        request = Request(name="k", cuda=text, **more)
+        return await self.service.build(Order(request=request, arch="90", full=full, limit=limit))
+
+    @property
+    def compiled(self) -> int:
+        """How many units were compiled so far."""
+        return sum("-c cuda.cu" in call for call in calls(self.folder))
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Desk:
+    """A service that nothing was asked of yet."""
+    return Desk(tmp_path)
+
+
+async def test_built_once_and_kept(desk: Desk) -> None:
+    """The library is built by the full build where there are no slim headers, and comes from the cache afterwards."""
+    first, second = await desk.build(), await desk.build()
+    assert (first.ok, first.way, first.made_by) == (True, "full", "full")
+    assert (second.ok, second.way, second.made_by) == (True, "cached", "full")
+    assert first.library == second.library
+    assert Path(first.library).exists()
+    assert first.slim_note
+    assert desk.compiled == 1
+
+
+async def test_another_service_finds_it(desk: Desk, tmp_path: Path) -> None:
+    """A library outlives the process that built it."""
+    await desk.build()
+    assert (await Desk(tmp_path).build()).way == "cached"
+
+
+async def test_ranks_that_ask_at_once_share_a_build(desk: Desk) -> None:
+    """However many ask for the same extension at once, one build runs."""
+    results = await asyncio.gather(*(desk.build() for _ in range(8)))
+    assert {result.library for result in results} == {results[0].library}
+    assert desk.compiled == 1
+
+
+CHANGES: dict[str, dict[str, Any]] = {
+    "text": {"text": "int b;"},
+    "flags": {"cuda_flags": ("-O2",)},
+    "libraries": {"ld_flags": ("-lcuda",)},
+    "folders": {"includes": ("/opt",)},
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+async def test_what_matters_makes_another_library(change: str, desk: Desk) -> None:
+    """Text, flags, libraries and folders each make another library."""
+    first = await desk.build()
+    second = await desk.build(**CHANGES[change])
+    assert (second.way, first.library != second.library) == ("full", True)
+
+
+@pytest.mark.parametrize("change", [{"nvcc_version": "13.1.1"}, {"torch": "2.14.0"}, {"soabi": "cpython-312"}])
+async def test_other_tools_make_another_library(change: dict[str, str], desk: Desk) -> None:
+    """A library that was built with another compiler, torch or Python is not taken."""
+    await desk.build()
+    other = Desk(desk.folder, dataclasses.replace(desk.tools, **change))  # type: ignore[arg-type]
+    assert (await other.build()).way == "full"
+
+
+async def test_changed_header_of_the_user(desk: Desk) -> None:
+    """The library is built anew when a header of the user's that went into it has changed."""
+    header = desk.folder / "mine.h"
+    header.write_text("1")
+    nvcc = Path(desk.tools.nvcc)
+    nvcc.write_text(nvcc.read_text().replace("exit 0\n", f'echo "cuda.o: cuda.cu {header}" > cuda.cu.d\nexit 0\n', 2))
+    assert (await desk.build()).way == "full"
+    assert (await desk.build()).way == "cached"
+    header.write_text("2")
+    assert (await desk.build()).way == "full"
+
+
+async def test_endless_template(desk: Desk) -> None:
+    """A build that does not end is ended at its limit with everything it started, and says which setting it is."""
+    result = await desk.build("HANG", limit=1.0)
+    assert not result.ok
+    assert "longer than 1 s" in result.reason
+    assert "limits.build" in result.reason
+    assert await asyncio.wait_for(gone(await there(desk.folder / "hangs")), 10)
+    assert list((desk.folder / "cache").iterdir()) == []
+
+
+async def test_more_memory_than_there_is(desk: Desk) -> None:
+    """A compiler that was killed for want of memory is told as that, and tried again when asked again."""
+    result = await desk.build("MEMORY")
+    assert not result.ok
+    assert "ran out of memory" in result.reason
+    await desk.build("MEMORY")
+    assert desk.compiled == 2
+
+
+async def test_broken_text_is_not_built_twice(desk: Desk) -> None:
+    """The errors of a text that cannot be compiled are remembered: going back to it is answered at once."""
+    first, second = await desk.build("BROKEN"), await desk.build("BROKEN")
+    assert (first.ok, first.reason) == (False, 'identifier "BROKEN" is undefined')
+    assert (second.way, second.findings) == ("cached", first.findings)
+    assert desk.compiled == 1
+
+
+async def test_nobody_waits_any_more(desk: Desk) -> None:
+    """A build ends when the last who waits for it gives up, not before."""
+    one, two = (asyncio.ensure_future(desk.build("HANG")) for _ in range(2))
+    child = await asyncio.wait_for(there(desk.folder / "hangs"), 10)
+    one.cancel()
+    with contextlib.suppress(asyncio.CancelledError):
+        await one
+    assert not two.done()
+    two.cancel()
+    with contextlib.suppress(asyncio.CancelledError):
+        await two
+    assert await asyncio.wait_for(gone(child), 10)
+
+
+async def test_asked_again_after_giving_up(desk: Desk) -> None:
+    """A build that was given up starts anew when it is asked for again."""
+    for _ in range(2):
+        job = asyncio.ensure_future(desk.build("HANG"))
+        await asyncio.wait_for(there(desk.folder / "hangs"), 10)
+        (desk.folder / "hangs").unlink()
+        job.cancel()
+        await asyncio.gather(job, return_exceptions=True)
+    assert desk.compiled == 2
+
+
+SLIM = {
+    "works": "echo lib > {out}",
+    "fails": "echo 'cuda.cu(1): error: no such thing'; exit 2",
+}
+
+
+@pytest.fixture
+def slim(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
+    """Have the quick build be a small script that works or fails."""
+
+    def stages(script: str, out: str) -> tuple[tuple[Command, ...], ...]:
+        return ((Command(argv=("sh", "-c", SLIM[script].format(out=out)), output=out),),)
+
+    def choose(script: str) -> None:
+        monkeypatch.setattr(fast, "obstacle", lambda request, tools: "")
+        monkeypatch.setattr(fast, "write_headers", lambda tools, folder: None)
+        monkeypatch.setattr(fast, "runtime_commands", lambda tools, out: stages("works", out)[0])
+        monkeypatch.setattr(fast, "slim_commands", lambda request, tools, arch, runtime, out: stages(script, out))
+
+    return choose
+
+
+async def test_quick_build_wins(desk: Desk, slim: Callable[[str], None]) -> None:
+    """Where the quick build works the full one is not even started on a small machine."""
+    slim("works")
+    result = await desk.build()
+    assert (result.ok, result.way, result.made_by) == (True, "slim", "slim")
+    assert desk.compiled == 0
+    assert (await desk.build()).way == "cached"
+
+
+async def test_both_at_once_on_a_large_machine(tmp_path: Path, slim: Callable[[str], None]) -> None:
+    """With many cores both builds start; when the quick one is there the full one's compilers are ended."""
+    slim("works")
+    desk = Desk(tmp_path, cores=16)
+    assert (await desk.build("HANG")).way == "slim"
+    if (tmp_path / "hangs").exists():
+        assert await asyncio.wait_for(gone(await there(tmp_path / "hangs")), 10)
+    assert [path.name[:3] for path in (tmp_path / "cache").iterdir() if path.name.startswith("job")] == []
+
+
+@pytest.mark.parametrize("cores", [2, 16])
+async def test_quick_build_fails(cores: int, tmp_path: Path, slim: Callable[[str], None]) -> None:
+    """What the quick build cannot do the full one does; what was wrong is told early, and stays a note."""
+    slim("fails")
+    desk, early = Desk(tmp_path, cores=cores), []
+    order = Order(request=Request(name="k", cuda="int a;"), arch="90")
+    result = await desk.service.build(order, lambda found: early.extend(found))
+    assert (result.ok, result.way, result.slim_note) == (True, "full", "no such thing")
+    assert [finding.message for finding in early] == ["no such thing"]
+
+
+async def test_full_build_is_asked_for(desk: Desk, slim: Callable[[str], None]) -> None:
+    """The full build can be had where the quick one works, and each keeps its own library."""
+    slim("works")
+    quick, full = await desk.build(), await desk.build(full=True)
+    assert (quick.made_by, full.made_by, full.way) == ("slim", "full", "full")
+    assert (await desk.build()).library == quick.library
+
+
+async def test_rank_could_not_load_the_quick_build(desk: Desk, slim: Callable[[str], None]) -> None:
+    """After a rank could not load what the quick build made, that request is built in full from then on."""
+    slim("works")
+    await desk.build()
+    order = Order(request=Request(name="k", cuda="int a;"), arch="90", unfit=True)
+    assert (await desk.service.build(order)).made_by == "full"
+    assert (await desk.build()).made_by == "full"
+
+
+TOOLS = {
+    "no nvcc": ({"nvcc": ""}, "nvcc was not found: install the CUDA toolkit, or set CUDA_HOME"),
+    "dumb nvcc": ({"nvcc_version": ""}, "does not answer"),
+    "other CUDA": ({"nvcc_version": "12.4.131"}, "is of CUDA 12.4, the ranks' torch of CUDA 13.0"),
+    "no torch": ({"torch_root": ""}, "has no torch"),
+    "no compiler": ({"cxx": ""}, "no C++ compiler was found"),
+}
+
+
+@pytest.mark.parametrize("case", TOOLS)
+async def test_missing_tools(case: str, desk: Desk) -> None:
+    """A compiler that is missing, mute or of another CUDA than torch is named, with what to do, and nothing is run."""
+    change, words = TOOLS[case]
+    result = await Desk(desk.folder, dataclasses.replace(desk.tools, **change)).build()  # type: ignore[arg-type]
+    assert (result.ok, result.no_tools, words in result.reason) == (False, True, True)
+    assert desk.compiled == 0
+
+
+async def test_minor_release_of_cuda_may_differ(desk: Desk) -> None:
+    """A toolkit of the same major release as torch's is good enough."""
+    assert (await Desk(desk.folder, dataclasses.replace(desk.tools, nvcc_version="13.2.10")).build()).ok
+
+
+@pytest.mark.parametrize("name", ["", "a-b", "a b", "../x", "class", "x;y"])
+async def test_name_that_is_no_name(name: str, desk: Desk) -> None:
+    """A module's name must be one: it becomes a file and a macro."""
+    result = await desk.service.build(Order(request=Request(name=name, cuda="int a;"), arch="90"))
+    assert (result.ok, "cannot be the name of a module" in result.reason) == (False, True)
+
+
+async def test_hostile_flags(desk: Desk) -> None:
+    """A flag that would load a program into the compiler is refused before any compiler runs."""
+    result = await desk.build(ld_flags=("-fplugin=/tmp/evil.so",))
+    assert (result.ok, result.way) == (False, "none")
+    assert "'-fplugin=/tmp/evil.so' is not allowed in extra_ldflags" in result.reason
+    assert calls(desk.folder) == []
+
+
+async def test_architecture(desk: Desk) -> None:
+    """One architecture is compiled: the machine's, or the one that the candidate names."""
+    await desk.build()
+    await desk.build(cuda_flags=("-arch=sm_90a",))
+    plain, named = (call for call in calls(desk.folder) if "-c cuda.cu" in call)
+    assert plain.count("-gencode=arch=compute_90,code=sm_90") == plain.count("arch=") == 1
+    assert named.count("-arch=sm_90a") == named.count("arch=") == 1
+
+
+async def test_machine_without_cuda_torch(desk: Desk) -> None:
+    """With a CPU build of torch CUDA text is compiled and not linked: the result is a proof, not a library."""
+    tools = dataclasses.replace(desk.tools, torch_cuda="")
+    result = await Desk(desk.folder, tools).build()
+    assert (result.ok, result.library) == (True, "")
+    assert not any("-shared" in call for call in calls(desk.folder))
+
+
+async def test_disk_without_room(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A library that cannot be kept is no library, and the reason says where."""
+    monkeypatch.setattr(Cache, "publish", lambda *arguments: None)
+    result = await desk.build()
+    assert (result.ok, "could not be kept" in result.reason) == (False, True)

@@ -1,0 +1,248 @@
+"""Asking a model: the real litellm in the real proposer process, against a server that misbehaves on purpose."""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import os
+import signal
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tests.llm import server as fake
+from tests.llm.server import KEY, Reply, fenced, serving
+from workbench.config import LlmSettings
+from workbench.errors import SettingsError
+from workbench.events import Event, EventStream, ProposalDelta, ProposalFinished, ProposalWaiting, ProposerChanged
+from workbench.llm.client import Messages, ModelClient
+
+GOOD = "def solution(tensor):\n    return tensor\n"
+MESSAGES: Messages = [{"role": "user", "content": "Write it."}]
+
+
+class Talk:
+    """One client in a loop of its own, shared by the tests of a module: loading litellm takes seconds."""
+
+    def __init__(self) -> None:
+        self.loop = asyncio.new_event_loop()
+        self.events: list[Event] = []
+        stream = EventStream()
+        stream.subscribe(self.events.append)
+        self.client = ModelClient(LlmSettings(model="openai/fake"), stream)
+
+    def ask(self, url: str, messages: Messages = MESSAGES, left: float | None = None, **more: Any) -> ProposalFinished:
+        """One reply from the server at ``url``."""
+        return self.run(self.asking(url, messages, left, **more))
+
+    def asking(self, url: str, messages: Messages = MESSAGES, left: float | None = None, **more: Any) -> Any:
+        """The same, to be awaited."""
+        self.events.clear()
+        self.client.settings = LlmSettings(**{"model": "openai/fake", "api_base": url, "timeout": 20.0, **more})
+        return self.client.ask(messages, left)
+
+    def run(self, step: Any) -> Any:
+        """Run one step to its end."""
+        return self.loop.run_until_complete(asyncio.wait_for(step, 60))
+
+    def of(self, kind: type[Event]) -> list[Any]:
+        """What was told of one kind."""
+        return [event for event in self.events if isinstance(event, kind)]
+
+
+@pytest.fixture(scope="module")
+def talk() -> Iterator[Talk]:
+    """A client whose key is a canary."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("OPENAI_API_KEY", KEY)
+        found = Talk()
+        yield found
+        found.run(found.client.close())
+        found.loop.close()
+
+
+def test_reply_is_streamed_and_its_code_found(talk: Talk) -> None:
+    """Pieces of the reply come as events, their sum is the reply, and its block of code is the proposal."""
+    text = fenced(GOOD, before="I use one kernel. " * 20)
+    with serving(Reply(text, thinking="Let me see.")) as server:
+        finished = talk.ask(server.url)
+    assert (finished.outcome, finished.code, finished.reason) == ("code", GOOD, "")
+    pieces = talk.of(ProposalDelta)
+    assert "".join(piece.text for piece in pieces if not piece.thinking) == finished.reply == text
+    assert "".join(piece.text for piece in pieces if piece.thinking) == "Let me see."
+    assert server.keys == [f"Bearer {KEY}"]
+    assert (finished.tokens_in, finished.tokens_out, finished.cost_usd) == (1000, 500, None)
+
+
+def test_first_piece_is_told_before_the_rest_exists(talk: Talk) -> None:
+    """A piece is on the event stream while the server still holds back the next one."""
+    with serving(Reply(fenced(GOOD), wait_after=1)) as server:
+
+        async def first_piece() -> str:
+            asked = asyncio.ensure_future(talk.asking(server.url))
+            while not talk.of(ProposalDelta):
+                await asyncio.sleep(0.005)
+            seen: str = talk.of(ProposalDelta)[0].text
+            assert not asked.done()
+            server.go.set()
+            await asked
+            return seen
+
+        assert talk.run(first_piece()) == fenced(GOOD)[:20]
+
+
+def test_cancel_ends_the_request(talk: Talk) -> None:
+    """A cancelled request is told as cancelled, with what had come, and the server sees the client leave."""
+    with serving(Reply(fenced(GOOD), wait_after=2)) as server:
+
+        async def cancelled() -> ProposalFinished:
+            asked = asyncio.ensure_future(talk.asking(server.url))
+            while len("".join(piece.text for piece in talk.of(ProposalDelta))) < 40:
+                await asyncio.sleep(0.005)
+            talk.client.cancel()
+            found: ProposalFinished = await asked
+            return found
+
+        finished = talk.run(cancelled())
+        assert server.gone.wait(20)
+    assert (finished.outcome, finished.reply) == ("cancelled", fenced(GOOD)[:40])
+    assert finished.tokens_out > 0
+
+
+TROUBLES = {
+    "wrong key": (fake.WRONG_KEY, "key", "the key was refused"),
+    "context overflow": (fake.OVERFLOW, "context", "longer than openai/fake takes"),
+    "unknown model": (fake.NO_MODEL, "model", "write llm.model as provider/model"),
+    "server error": (fake.BROKEN, "server", "the provider failed"),
+    "rate limit": (fake.RATE_LIMITED, "rate", "rate limit or quota"),
+}
+
+
+@pytest.mark.parametrize("name", TROUBLES)
+def test_trouble_is_named_with_a_way_on(name: str, talk: Talk) -> None:
+    """Each trouble with a provider has its own kind, and words that say what to do; no key is in them."""
+    reply, trouble, words = TROUBLES[name]
+    with serving(reply) as server:
+        finished = talk.ask(server.url, retries=1 if name == "rate limit" else 0)
+    assert (finished.outcome, finished.trouble) == ("error", trouble)
+    assert words in finished.reason
+    assert KEY not in finished.reason
+
+
+def test_rate_limit_passes(talk: Talk) -> None:
+    """After a rate limit the request is sent again, the wait is told, and the reply comes."""
+    with serving(fake.RATE_LIMITED, fenced(GOOD)) as server:
+        finished = talk.ask(server.url)
+    assert finished.outcome == "code"
+    assert len(server.requests) == 2
+    assert [waiting.seconds for waiting in talk.of(ProposalWaiting)] == [0.0]
+    assert "rate limit" in talk.of(ProposalWaiting)[0].reason
+
+
+def test_no_network(talk: Talk) -> None:
+    """An address where nobody answers is told as trouble with the network, and names the setting to look at."""
+    with serving("") as server:
+        nobody = server.url
+    finished = talk.ask(nobody, retries=0)
+    assert (finished.outcome, finished.trouble) == ("error", "network")
+    assert "llm.api_base" in finished.reason
+
+
+def test_no_token_for_too_long(talk: Talk) -> None:
+    """A server that stops talking is given up after llm.timeout, in words that name it."""
+    with serving(Reply("hello", wait_after=0)) as server:
+        finished = talk.ask(server.url, timeout=0.3, retries=0)
+    assert (finished.outcome, finished.trouble) == ("error", "timeout")
+    assert "raise llm.timeout" in finished.reason
+
+
+BROKEN = {
+    "connection lost in the code": (Reply(fenced(GOOD * 5), cut_after=4), "cut-off", "was cut off"),
+    "reply too long": (Reply(fenced(GOOD * 5)[:60], finish="length"), "cut-off", "was cut off"),
+    "words only": (Reply("I would rather not."), "no-code", "no block of code"),
+    "not JSON": (Reply(raw="data: {not json\n\n"), "error", "try again"),
+    "a web page": (Reply(body="<html>hello</html>"), "no-code", "an OpenAI-compatible server"),
+}
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_replies_without_a_whole_file(name: str, talk: Talk) -> None:
+    """Replies that hold no whole file are told apart, and none of them becomes a proposal."""
+    reply, outcome, words = BROKEN[name]
+    with serving(reply) as server:
+        finished = talk.ask(server.url, retries=0)
+    assert (finished.outcome, finished.code) == (outcome, "")
+    assert words in finished.reason
+
+
+def test_connection_lost_after_the_code(talk: Talk) -> None:
+    """A file that was whole before the connection broke is a proposal all the same."""
+    with serving(Reply(fenced(GOOD) + "And now some words about it. " * 9, cut_after=8)) as server:
+        finished = talk.ask(server.url)
+    assert (finished.outcome, finished.code) == ("code", GOOD)
+
+
+def test_cost_by_own_prices(talk: Talk) -> None:
+    """With prices in the settings the cost of a reply is theirs, whatever litellm knows."""
+    with serving(Reply(fenced(GOOD), tokens=(2000, 100))) as server:
+        finished = talk.ask(server.url, input_price=2.0, output_price=10.0)
+    assert finished.cost_usd == pytest.approx(0.005)
+
+
+def test_cost_by_the_list(talk: Talk) -> None:
+    """A model that litellm knows costs what its list says."""
+    with serving(Reply(fenced(GOOD), tokens=(1000, 500))) as server:
+        finished = talk.ask(server.url, model="openai/gpt-4o")
+    assert finished.cost_usd == pytest.approx(0.0075)
+
+
+def test_budget_shortens_the_reply(talk: Talk) -> None:
+    """A reply may not get longer than what is left of the budget pays for."""
+    with serving(fenced(GOOD)) as server:
+        talk.ask(server.url, left=0.01, input_price=0.0, output_price=10.0)
+    assert server.requests[0]["max_tokens"] == 1000
+
+
+def test_budget_that_pays_for_nothing(talk: Talk) -> None:
+    """When what is left pays for no reply, nothing is sent."""
+    with serving(fenced(GOOD)) as server:
+        finished = talk.ask(server.url, left=0.001, input_price=0.0, output_price=10.0)
+    assert (finished.trouble, server.requests) == ("budget", [])
+    assert "of the budget are left" in finished.reason
+
+
+def test_local_model_by_its_bare_name(talk: Talk) -> None:
+    """At an address of the user's own a model needs no provider before its name."""
+    with serving(fenced(GOOD)) as server:
+        finished = talk.ask(server.url, model="qwen3-coder")
+    assert finished.outcome == "code"
+    assert server.requests[0]["model"] == "qwen3-coder"
+
+
+def test_process_that_dies_is_started_anew(talk: Talk) -> None:
+    """When the proposer dies the request says so, and the next one has a new process."""
+    with serving(Reply(fenced(GOOD), wait_after=1), fenced(GOOD)) as server:
+
+        async def killed() -> ProposalFinished:
+            asked = asyncio.ensure_future(talk.asking(server.url))
+            while not talk.of(ProposalDelta):
+                await asyncio.sleep(0.005)
+            assert talk.client._process is not None
+            os.kill(talk.client._process.pid, signal.SIGKILL)
+            found: ProposalFinished = await asked
+            return found
+
+        finished = talk.run(killed())
+        assert (finished.outcome, finished.trouble) == ("error", "proposer")
+        assert "starts it anew" in finished.reason
+        assert talk.of(ProposerChanged)[-1].state == "gone"
+        assert talk.ask(server.url).outcome == "code"
+    assert [event.state for event in talk.of(ProposerChanged)] == ["loading", "ready"]
+
+
+def test_no_model_named(talk: Talk) -> None:
+    """Without a model nothing is started, and the message names flag and setting."""
+    client = dataclasses.replace(talk.client, settings=LlmSettings())
+    with pytest.raises(SettingsError, match=r"--model PROVIDER/MODEL, or set llm\.model"):
+        client.warm()

@@ -1,0 +1,105 @@
+"""``pkwb build``: compile what a file will ask for, without ranks and without a device."""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import asyncio
+import dataclasses
+import json
+import sys
+from pathlib import Path
+
+from workbench.commands.arguments import add_flags, add_json, flag_values
+from workbench.config import Settings
+from workbench.errors import INTERRUPTED, InfraError
+from workbench.events import BuildFinished, Diagnostic, Event, EventStream, to_json
+from workbench.report import build_text, progress_lines
+from workbench.settings import load_settings
+from workbench.source import read_source
+from workbench.stopping import unless_stopped
+from workbench.target import Source
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the command's arguments."""
+    parser.add_argument("file", metavar="FILE", type=Path, help="Python file with calls that build extensions")
+    add_flags(parser, "build.full", "build.arch")
+    add_json(parser, "print one event a line, a summary last")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Build and tell; exit code 1 when something has errors, 3 when there are no compilers, 130 when interrupted."""
+    settings = load_settings(flag_values(arguments))
+    source = read_source(arguments.file)
+    found: list[Event] = []
+    show = _show_json if arguments.json else _show
+    stream = EventStream()
+    stream.subscribe(found.append)
+    stream.subscribe(show)
+    if not _python_is_right(source, stream):
+        return _summary(found, arguments.json)
+    if asyncio.run(unless_stopped(_build(settings, source, stream))) is None:
+        return INTERRUPTED
+    return _summary(found, arguments.json)
+
+
+async def _build(settings: Settings, source: Source, stream: EventStream) -> bool:
+    from workbench.build.arch import choose_arch
+    from workbench.flow.builder import Builder
+    from workbench.flow.building import Building, BuildPlace
+    from workbench.flow.context import Stop
+
+    arch = await asyncio.to_thread(choose_arch, settings.build.arch)
+    builder = Builder(settings)
+    place = BuildPlace(builder=builder, arch=arch, full=settings.build.full, device="cuda")
+    building = Building(0, source, place, stream)
+    try:
+        building.begin()
+        await building.finish()
+    except Stop:
+        return False
+    finally:
+        await building.end()
+        await builder.close()
+    return True
+
+
+def _python_is_right(source: Source, stream: EventStream) -> bool:
+    """Whether the file is Python; where not, its error is told."""
+    try:
+        ast.parse(source.text, str(source.path))
+    except SyntaxError as error:
+        place = {"line": error.lineno or 0, "column": error.offset or 0}
+        stream.emit(Diagnostic(severity="error", message=f"SyntaxError: {error.msg}", path=str(source.path), **place))
+        return False
+    return True
+
+
+def _show_json(event: Event) -> None:
+    print(to_json(event), flush=True)
+
+
+def _show(event: Event) -> None:
+    for line in progress_lines(event):
+        print(line, file=sys.stderr)
+
+
+def _summary(found: list[Event], as_json: bool) -> int:
+    """Print the summary; the exit code that it means."""
+    builds = [event for event in found if isinstance(event, BuildFinished)]
+    wrong = any(isinstance(event, Diagnostic) and event.severity == "error" for event in found)
+    ok = not wrong and all(build.ok for build in builds)
+    if as_json:
+        facts = [{key: value for key, value in dataclasses.asdict(build).items() if key in _FACTS} for build in builds]
+        print(json.dumps({"event": "build", "ok": ok, "builds": facts}))
+    else:
+        print("\n".join(map(_line, builds)) or "nothing in this file is built ahead of a run")
+    return 0 if ok else InfraError.exit_code if not wrong else 1
+
+
+_FACTS = ("name", "ok", "path", "made_by", "seconds", "reason", "slim_note")
+
+
+def _line(build: BuildFinished) -> str:
+    return build_text(dataclasses.asdict(build)) if build.ok else f"{build.name}: failed: {build.reason}"

@@ -1,0 +1,269 @@
+"""The parent's side of the proposer: start it, ask, stream what comes as events, cancel. Never blocks the loop."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import itertools
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from workbench.config import LlmSettings
+from workbench.errors import ProposerError, SettingsError
+from workbench.events import (
+    EventStream,
+    ProposalDelta,
+    ProposalFinished,
+    ProposalOutcome,
+    ProposalStarted,
+    ProposalWaiting,
+    ProposerChanged,
+)
+from workbench.flow.wire import Wire
+from workbench.flow.zygote import ended
+from workbench.llm.code import Found, find_code
+from workbench.llm.failures import redacted
+from workbench.ranks.channel import Message
+
+Messages = list[dict[str, str]]
+"""A conversation as providers take it: ``role`` (system, user, assistant) and ``content`` of each message."""
+_ROOT = Path(__file__).resolve().parents[2]
+_BOOT = "import sys; sys.path[:] = {path!r}; from workbench.llm.proposer import main; main({fd})"
+_OWN_VARIABLES = {
+    "LITELLM_LOCAL_MODEL_COST_MAP": "True",  # the price list that came with it, not one from the network
+    "LITELLM_MODE": "PRODUCTION",  # no .env file is read
+    "LITELLM_LOG": "CRITICAL",
+}
+_LONGEST = 64 << 20
+_EMPTY = "The reply is empty: check that {place} is an OpenAI-compatible server and serves {model}."
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What is known of a model before it is asked."""
+
+    priced: bool
+    """Whether its cost can be worked out, so that a budget holds."""
+    context: int | None
+    """Tokens of the longest conversation; None = not known."""
+
+
+@dataclass
+class _Job:
+    answered: asyncio.Future[Message]
+    replies: bool
+    """Whether pieces of a reply come, which are told."""
+
+
+@dataclass
+class ModelClient:
+    """Asks the model of the settings in a process of its own, which is started by the first request or :meth:`warm`."""
+
+    settings: LlmSettings
+    stream: EventStream
+    _numbers: itertools.count[int] = field(default_factory=lambda: itertools.count(1))
+    _jobs: dict[int, _Job] = field(default_factory=dict)
+    _process: subprocess.Popen[bytes] | None = None
+    _wire: Wire | None = None
+    _log: Path | None = None
+
+    def warm(self) -> None:
+        """Start the process, which loads litellm in the background; nothing where it runs already.
+
+        SettingsError where no model is named, ProposerError where the process cannot be started.
+        """
+        if not self.settings.model:
+            raise SettingsError("no model is named: give --model PROVIDER/MODEL, or set llm.model")
+        if self._wire is not None:
+            return
+        self.stream.emit(ProposerChanged(state="loading"))
+        self._wire = Wire(self._message, self._closed, _LONGEST)
+        try:
+            self._process = self._spawn(self._wire.far_end())
+        except OSError as error:
+            self._wire.close()
+            self._wire = None
+            raise ProposerError(f"the process that asks models cannot be started: {error.strerror}") from None
+        self._wire.release_far_end()
+
+    async def facts(self) -> Facts:
+        """What is known of the model. Errors as :meth:`warm`, ProposerError when the process ends."""
+        found = await self._order({"op": "facts", **self._about()}, replies=False)
+        if found["event"] != "facts":
+            raise ProposerError(found["reason"])
+        return Facts(found["priced"], found["context"])
+
+    async def ask(self, messages: Messages, left_usd: float | None = None) -> ProposalFinished:
+        """The reply to a conversation, streamed as events meanwhile. ``left_usd`` is what it may cost.
+
+        Cancelled, it ends the request and tells so. What goes wrong is told in the result; errors as :meth:`warm`.
+        """
+        self.warm()
+        number = next(self._numbers)
+        model = self.settings.model
+        sent = _new_to_model(messages)
+        self.stream.emit(ProposalStarted(proposal=number, model=model, sent=sent, prompt=prompt_digest(messages)))
+        limits = {name: getattr(self.settings, name) for name in ("max_tokens", "timeout", "retries")}
+        order = {"op": "ask", **self._about(), **limits, "messages": messages, "left_usd": left_usd}
+        answer = await self._order(order, replies=True, number=number)
+        finished = self._finished(number, answer)
+        self.stream.emit(finished)
+        return finished
+
+    def cancel(self) -> None:
+        """End all requests; each is told as cancelled, with what had come."""
+        for number in tuple(self._jobs):
+            self._send({"op": "cancel", "id": number})
+
+    async def close(self) -> None:
+        """End the process."""
+        if self._wire is not None:
+            self._wire.close()
+            self._wire = None
+        self._end_jobs("closed")
+        process, self._process = self._process, None
+        if process is not None:
+            await ended(process)
+        self._drop_log()
+
+    def _about(self) -> Message:
+        settings = self.settings
+        prices = (settings.input_price, settings.output_price)
+        return {"model": settings.model, "api_base": settings.api_base, "key_env": settings.key_env, "prices": prices}
+
+    async def _order(self, order: Message, *, replies: bool, number: int = 0) -> Message:
+        self.warm()
+        number = number or next(self._numbers)
+        job = self._jobs[number] = _Job(asyncio.get_running_loop().create_future(), replies)
+        self._send({**order, "id": number})
+        try:
+            return await asyncio.shield(job.answered)
+        except asyncio.CancelledError:
+            self._cancelled(number, job)
+            raise
+        finally:
+            self._jobs.pop(number, None)
+
+    def _cancelled(self, number: int, job: _Job) -> None:
+        self._send({"op": "cancel", "id": number})
+        if job.replies:
+            self.stream.emit(ProposalFinished(proposal=number, model=self.settings.model, outcome="cancelled"))
+
+    def _spawn(self, fd: int) -> subprocess.Popen[bytes]:
+        path = [*(entry for entry in sys.path if entry), str(_ROOT)]
+        descriptor, name = tempfile.mkstemp(prefix="pkwb-proposer-", suffix=".log")
+        self._log = Path(name)
+        with open(descriptor, "wb") as log:
+            return subprocess.Popen(
+                [sys.executable, "-I", "-c", _BOOT.format(path=path, fd=fd)],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                pass_fds=(fd,),
+                env={**os.environ, **_OWN_VARIABLES},
+                start_new_session=True,
+            )
+
+    def _send(self, message: Message) -> None:
+        if self._wire is not None:
+            self._wire.send(message)
+
+    def _message(self, message: Message) -> None:
+        event = message["event"]
+        if event == "ready":
+            self.stream.emit(ProposerChanged(state="ready", elapsed_s=message["seconds"]))
+        elif event == "failed":
+            self._end_jobs(f"{message['detail']}; install litellm beside pkwb")
+        elif message["id"] in self._jobs:
+            _TOLD.get(event, ModelClient._answered)(self, message["id"], message)
+
+    def _delta(self, number: int, message: Message) -> None:
+        self.stream.emit(ProposalDelta(proposal=number, text=message["text"], thinking=message["thinking"]))
+
+    def _waiting(self, number: int, message: Message) -> None:
+        self.stream.emit(ProposalWaiting(proposal=number, seconds=message["seconds"], reason=message["reason"]))
+
+    def _answered(self, number: int, message: Message) -> None:
+        job = self._jobs[number]
+        if not job.answered.done():
+            job.answered.set_result(message)
+
+    def _finished(self, number: int, answer: Message) -> ProposalFinished:
+        outcome, found = self._outcome(answer)
+        tokens_in, tokens_out = answer["tokens"]
+        return ProposalFinished(
+            proposal=number,
+            model=self.settings.model,
+            outcome=outcome,
+            trouble=answer["trouble"] if outcome == "error" else "",
+            reason=found.reason,
+            reply=answer["reply"],
+            code=found.code,
+            tokens_in=tokens_in,
+            tokens_out=tokens_out,
+            cost_usd=answer["cost"],
+            seconds=answer["seconds"],
+            first_token_s=answer["first_token_s"],
+        )
+
+    def _outcome(self, answer: Message) -> tuple[ProposalOutcome, Found]:
+        if answer["finish"] == "cancelled":
+            return "cancelled", Found("cancelled", reason="cancelled")
+        if answer["trouble"] and not answer["reply"]:
+            return "error", Found("error", reason=answer["reason"])
+        if not answer["reply"].strip() and answer["finish"] != "length":
+            place = self.settings.api_base or "the provider"
+            return "no-code", Found("no-code", reason=_EMPTY.format(place=place, model=self.settings.model))
+        found = find_code(answer["reply"], answer["finish"])
+        return found.outcome, found
+
+    def _closed(self, reason: str) -> None:
+        self._wire = None
+        words = redacted(self._last_words()) or reason
+        self.stream.emit(ProposerChanged(state="gone", detail=words))
+        self._end_jobs(f"the process that asks models has ended ({words}); the next request starts it anew")
+        self._drop_log()
+
+    def _end_jobs(self, reason: str) -> None:
+        for job in self._jobs.values():
+            if not job.answered.done():
+                job.answered.set_result(_no_answer(reason))
+
+    def _last_words(self) -> str:
+        try:
+            lines = self._log.read_text(errors="replace").strip().splitlines() if self._log else []
+        except OSError:
+            lines = []
+        return lines[-1][:300] if lines else ""
+
+    def _drop_log(self) -> None:
+        if self._log is not None:
+            self._log.unlink(missing_ok=True)
+            self._log = None
+
+
+_TOLD: dict[str, Any] = {"delta": ModelClient._delta, "waiting": ModelClient._waiting}
+
+
+def prompt_digest(messages: Messages) -> str:
+    """Hex SHA-256 of a whole conversation."""
+    return hashlib.sha256(json.dumps(messages, sort_keys=True).encode()).hexdigest()
+
+
+def _new_to_model(messages: Sequence[dict[str, str]]) -> str:
+    """What follows the model's last reply, as one text."""
+    replies = [place for place, message in enumerate(messages) if message["role"] == "assistant"]
+    first = replies[-1] + 1 if replies else 0
+    return "\n\n".join(message["content"] for message in messages[first:])
+
+
+def _no_answer(reason: str) -> Message:
+    nothing = {"finish": "", "reply": "", "tokens": (0, 0), "cost": 0.0, "seconds": 0.0, "first_token_s": None}
+    return {"event": "finished", "trouble": "proposer", "reason": reason, **nothing}

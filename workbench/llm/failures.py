@@ -1,0 +1,107 @@
+"""What keeps a reply from coming, told from the exceptions of litellm by their names, in words that say what to do."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from workbench.events import ProposalTrouble
+
+_KINDS: Mapping[str, ProposalTrouble] = {
+    "AuthenticationError": "key",
+    "PermissionDeniedError": "key",
+    "ContextWindowExceededError": "context",
+    "RateLimitError": "rate",
+    "NotFoundError": "model",
+    "TimeoutError": "timeout",
+    "Timeout": "timeout",
+    "APITimeoutError": "timeout",
+    "APIConnectionError": "network",
+    "BadRequestError": "request",
+    "InternalServerError": "server",
+    "ServiceUnavailableError": "server",
+    "APIStatusError": "server",
+    "APIError": "server",
+}
+"""Kinds by the name of an exception or of one that it derives from, the nearest first."""
+_BY_TEXT: tuple[tuple[str, ProposalTrouble], ...] = (
+    ("Connection error", "network"),
+    ("Provider NOT provided", "model"),
+    ("maximum context length", "context"),
+)
+"""Kinds by what the message says, where the exception's name says less."""
+_WORDS: Mapping[ProposalTrouble, str] = {
+    "key": "{model}: the key was refused or is missing; set {key} and start pkwb again",
+    "network": "{model} cannot be reached: check the network, the proxy and llm.api_base, then try again",
+    "rate": "{model}: the provider's rate limit or quota is used up; wait and go on, or take another model",
+    "context": "the conversation is longer than {model} takes: start a new one, or take a model with more context",
+    "model": "the provider does not know {model}: write llm.model as provider/model",
+    "timeout": "{model} sent no token for {timeout:g} s: try again, or raise llm.timeout",
+    "server": "{model}: the provider failed; try again",
+    "request": "{model}: the provider refused the request",
+}
+_AGAIN: Mapping[ProposalTrouble, int] = {"rate": 100, "server": 100, "network": 2}
+"""How often each kind is worth another try, at most."""
+_MOST_WAIT = 120.0
+"""Seconds; who asks for more is not waited for."""
+_HEAD = re.compile(r"^(?:(?:litellm\.)?\w+(?:Error|Exception|Timeout)\b\s*[:-]\s*)+")
+_SECRET = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|CREDENTIAL", re.IGNORECASE)
+_SHORTEST_SECRET = 8
+_DETAIL = 300
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What was asked for, as messages name it."""
+
+    model: str
+    key: str
+    """The environment variables that hold its key, in words."""
+    timeout: float
+
+
+@dataclass(frozen=True)
+class Failure:
+    """One failed request."""
+
+    trouble: ProposalTrouble
+    reason: str
+    wait: float | None
+    """Seconds until it is worth another try; None = it is not."""
+
+
+def explain(error: BaseException, asked: Asked, tries: int, retries: int) -> Failure:
+    """What an exception means, after so many tries of which ``retries`` may be repeats."""
+    text = str(error)
+    trouble = _kind(error, text)
+    detail = redacted(_HEAD.sub("", text).strip().splitlines()[0] if text.strip() else type(error).__name__)[:_DETAIL]
+    words = _WORDS[trouble].format(model=asked.model, key=asked.key, timeout=asked.timeout)
+    wait = _wait(error, tries) if tries < min(retries, _AGAIN.get(trouble, 0)) and "quota" not in text else None
+    return Failure(trouble, f"{words} ({detail})", wait)
+
+
+def redacted(text: str) -> str:
+    """The text without the values of environment variables that look like secrets."""
+    for name, value in os.environ.items():
+        if _SECRET.search(name) and len(value) >= _SHORTEST_SECRET:
+            text = text.replace(value, f"<{name}>")
+    return text
+
+
+def _kind(error: BaseException, text: str) -> ProposalTrouble:
+    for words, trouble in _BY_TEXT:
+        if words in text:
+            return trouble
+    return next((_KINDS[kind.__name__] for kind in type(error).__mro__ if kind.__name__ in _KINDS), "server")
+
+
+def _wait(error: BaseException, tries: int) -> float | None:
+    """What the provider asks for, else 1, 2, 4 ... s."""
+    headers = getattr(getattr(error, "response", None), "headers", None) or {}
+    try:
+        wanted = float(headers.get("retry-after", ""))
+    except ValueError:
+        wanted = min(60.0, 2.0**tries)
+    return wanted if 0 <= wanted <= _MOST_WAIT else None
