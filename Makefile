@@ -22,12 +22,12 @@ ifneq ($(RANKS_PYTHON),)
 export PKWB_RANKS_PYTHON := $(RANKS_PYTHON)
 endif
 
-.PHONY: help setup open test check fix docs problems-report
+.PHONY: help setup open test test-builds check fix docs problems-report
 .DELETE_ON_ERROR:
 
 help:
 	@sed -n '1,/^$$/s/^# \{0,1\}//p' Makefile
-	@echo 'make check  formatting, lint, types, layers    make fix  what can be corrected by itself    make docs  made pages    make problems-report  what each check tells apart'
+	@echo 'make check  formatting, lint, types, layers    make fix  what can be corrected by itself    make docs  made pages    make problems-report  what each check tells apart    make test-builds  candidates with torch'\''s own headers too'
 
 setup: $(READY)
 
@@ -44,6 +44,9 @@ open: $(READY)
 
 test: $(READY)
 	$(BIN)/python -m pytest --numprocesses $(JOBS) --dist loadfile $(ARGS)
+
+test-builds: $(READY)
+	$(BIN)/python -m pytest -m slow tests/build $(ARGS)
 
 check: $(READY)
 	$(BIN)/ruff format --check .

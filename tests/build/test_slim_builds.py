@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import importlib.machinery
 import json
 import re
 import subprocess
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pytest
 
 from tests.build.candidates import candidates, cuda_texts, problems
+from tests.build.cubin import kernels
 from tests.build.joined import joined
 from tests.build.slim_builds import (
     STUBS,
@@ -23,6 +24,7 @@ from tests.build.slim_builds import (
     real_flags,
     run,
     tools,
+    write_units,
 )
 from workbench.build import fast
 from workbench.build.model import CUDA_UNIT, Request
@@ -206,16 +208,23 @@ def test_what_cannot_be_slim_is_known_before_a_compiler_runs(text: str, why: str
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(900)
 def test_device_code_is_the_same_as_with_torchs_own_headers(tmp_path: Path) -> None:
     """All candidates compile with torch's own headers too, and every kernel has the same machine code both ways."""
     needs_nvcc()
     text = "#undef TORCH_EXTENSION_NAME\n" + joined(TEXTS)
     request = Request(name="all", cuda=text, cuda_flags=("-O3",), includes=(str(STUBS),))
-    compile_slim(request, tmp_path)
-    slim = _kernels_of(tmp_path, [word for word in _unit(request).argv if word != "-c"])
+    write_units(request, tmp_path)
+    slim = fast.slim_commands(request, tools(), "90", "", "")[0][0].argv
     common = (*tools().nvcc_flags, "-gencode=arch=compute_90,code=sm_90", "-O3", "--compiler-options=-fPIC")
-    real_command = [tools().nvcc, CUDA_UNIT, *real_flags("all"), *common]
-    run((*real_command, "-c", "-o", "real.o"), tmp_path)
-    real = _kernels_of(tmp_path, real_command)
-    assert len(real) > 30
-    assert slim == real
+    real = (tools().nvcc, "-c", CUDA_UNIT, "-o", "cuda.o", *real_flags("all"), *common)
+    run(real, tmp_path)
+    codes = [_kernels(argv, tmp_path) for argv in (slim, real)]
+    assert len(codes[0]) > 30
+    assert codes[0] == codes[1]
+
+
+def _kernels(argv: Sequence[str], folder: Path) -> Mapping[str, bytes]:
+    """The machine code of every kernel, from the device's half of a compilation."""
+    run([{"-c": "-cubin", "cuda.o": "cuda.cubin"}.get(word, word) for word in argv], folder)
+    return kernels(folder / "cuda.cubin")

@@ -236,7 +236,7 @@ def test_build_command_tells_errors(tmp_path: Path) -> None:
     assert done.returncode == 1
     events = [json.loads(line) for line in done.stdout.splitlines()]
     error = next(event for event in events if event.get("severity") == "error")
-    assert (error["line"], error["message"]) == (6, 'identifier "BROKEN" is undefined')
+    assert (error["line"], error["message"]) == (5, 'identifier "BROKEN" is undefined')
     assert (events[-1]["event"], events[-1]["ok"]) == ("build", False)
 
 

@@ -192,7 +192,7 @@ def test_a_result_kept_from_earlier_calls_is_wrong(sitting: Sitting) -> None:
 
 @pytest.mark.parametrize("number", ["21", "63", "73"])
 def test_arguments_that_calls_write_to(number: str) -> None:
-    """A reference that changes its arguments in each call is right as its own candidate: the last call sees them new."""
+    """A reference that changes its arguments in every call is right: the last call gets them as they were."""
     problem = find_problem(number, [])
     made = Sitting(problem, dtype=problem.dtypes[0], limit=10.0, trials=1, samples=1, protocol="pkb")
     try:
