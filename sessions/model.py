@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any, Literal
 
-from workbench.events import Ratio, Status
+from workbench.events import ProposalOutcome, Ratio, Status
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,10 +37,88 @@ class Attempt:
     manner: str
     """How calls were timed where that is out of the ordinary, such as ``protocol pkb`` or ``graph``; else empty."""
     note: str
+    model: str = ""
+    """The language model that proposed it; empty where a person wrote it."""
+    proposal: int | None = None
+    """The id of the proposal that it is."""
 
     def name(self, sitting: str) -> str:
         """``#3`` within its own sitting, ``id 57`` seen from any other, whose numbers start anew."""
         return f"#{self.number}" if self.sitting == sitting else f"id {self.id}"
+
+
+@dataclass(frozen=True)
+class Proposed:
+    """Which proposal of which model an attempt is."""
+
+    model: str
+    id: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Solve:
+    """One run of a model on a problem: samples, each a conversation of proposals and what was said of them."""
+
+    name: str
+    problem: str
+    """The problem's stem."""
+    backend: str
+    model: str
+    feedback: str
+    world: int
+    size: str
+    dtype: str
+    device: str
+    started: float
+    state: Literal["running", "stopped", "finished"]
+    """``running`` without a process that runs it: it was killed, and can be resumed as one that was stopped."""
+    reason: str
+    options: Mapping[str, Any]
+    """The settings of the section ``llm`` that it runs under."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Proposal:
+    """One reply of a model, and what it was told of it."""
+
+    id: int
+    run: str
+    sample: int
+    step: int
+    started: float
+    outcome: ProposalOutcome
+    prompt: str
+    """Hex SHA-256 of the conversation that it answers."""
+    tokens_in: int
+    tokens_out: int
+    cost: float | None
+    seconds: float
+    sent: tuple[Mapping[str, str], ...]
+    """The messages that were new to the model."""
+    reply: str
+    answer: str | None
+    """What the model is told next; None as long as nothing was judged."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Outcome:
+    """One step of one sample as scores count it."""
+
+    run: str
+    problem: str
+    backend: str
+    model: str
+    feedback: str
+    world: int
+    size: str
+    dtype: str
+    device: str
+    manner: str
+    sample: int
+    step: int
+    status: str
+    """The verdict's status; the proposal's outcome where nothing was judged."""
+    speedup: float | None
 
 
 @dataclass(frozen=True, kw_only=True)

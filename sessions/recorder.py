@@ -7,6 +7,7 @@ import contextlib
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from sessions.model import Proposed
 from sessions.store import Store
 from workbench.errors import SourceError, StoreError
 from workbench.events import Event, EventStream, Notice, SourceSeen, Verdict
@@ -19,6 +20,7 @@ class _Begun:
     source: Source
     started: float
     note: str = ""
+    proposed: Proposed | None = None
 
 
 class Recorder:
@@ -32,7 +34,7 @@ class Recorder:
     ) -> None:
         self._store, self._target, self._stream = store, target, stream
         self._on_recorded = on_recorded
-        self._sources: dict[str, Source] = {}
+        self._sources: dict[str, tuple[Source, Proposed | None]] = {}
         self._begun: dict[int, _Begun] = {}
         self._jobs: asyncio.Queue[tuple[_Begun, Verdict]] = asyncio.Queue()
         self._told = ""
@@ -40,14 +42,21 @@ class Recorder:
         self._worker = asyncio.create_task(self._work())
         self._tell(store.problem_with)
 
-    def remember(self, source: Source) -> None:
-        """Give the text of a source about to be submitted, for the case that the file changes in between."""
-        self._sources[source.digest] = source
+    def remember(self, source: Source, proposed: Proposed | None = None) -> None:
+        """Give the text of a source about to be submitted, for the case that the file changes in between.
+
+        ``proposed`` says which proposal of a model it is.
+        """
+        self._sources[source.digest] = (source, proposed)
+
+    async def settle(self) -> None:
+        """Wait until all that ended is written."""
+        await self._jobs.join()
 
     async def close(self) -> None:
         """Write what is left, then stop listening."""
         self._unsubscribe()
-        await self._jobs.join()
+        await self.settle()
         self._worker.cancel()
         with contextlib.suppress(asyncio.CancelledError):
             await self._worker
@@ -59,14 +68,14 @@ class Recorder:
             self._jobs.put_nowait((self._begun.pop(event.attempt), event))
 
     def _begin(self, event: SourceSeen) -> _Begun:
-        source = self._sources.pop(event.digest, None)
+        source, proposed = self._sources.pop(event.digest, (None, None))
         if source is None:
             with contextlib.suppress(SourceError):
                 source = read_source(self._target.path)
         if source is None or source.digest != event.digest:
             lost = make_source(self._target.path, "")
             return _Begun(lost, event.time, "the file changed before its text could be kept")
-        return _Begun(source, event.time)
+        return _Begun(source, event.time, proposed=proposed)
 
     async def _work(self) -> None:
         while True:
@@ -82,7 +91,7 @@ class Recorder:
     def _record(self, begun: _Begun, verdict: Verdict) -> None:
         # The store keeps the attempt in memory before it raises, and problem_with holds the same text.
         with contextlib.suppress(StoreError):
-            self._store.record(self._target, begun.source, verdict, begun.started, begun.note)
+            self._store.record(self._target, begun.source, verdict, begun.started, begun.note, begun.proposed)
 
     def _after_record(self) -> None:
         self._tell(self._store.problem_with)

@@ -12,7 +12,8 @@ from workbench.target import Source, Target
 
 ATTEMPT_COLUMNS = (
     "id, sitting, number, problem, backend, path, digest, started, status, reason, speedup, speedup_low, speedup_high, "
-    "candidate_ms, reference_ms, gbps, world, size, dtype, device, manner, note"
+    "candidate_ms, reference_ms, gbps, world, size, dtype, device, manner, note, model, "
+    "proposal"
 )
 SITTING_COLUMNS = (
     "sitting AS name, max(problem) AS problem, min(started) AS started, max(ended) AS ended, count(*) AS attempts, "

@@ -28,6 +28,22 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
         "CREATE TABLE openings (problem TEXT PRIMARY KEY, backend TEXT NOT NULL, path TEXT NOT NULL, at REAL NOT NULL)",
     ),
     ("ALTER TABLE attempts ADD COLUMN manner TEXT NOT NULL DEFAULT ''",),
+    (
+        """CREATE TABLE solves (
+            name TEXT PRIMARY KEY, problem TEXT NOT NULL, backend TEXT NOT NULL, model TEXT NOT NULL,
+            feedback TEXT NOT NULL, world INTEGER NOT NULL, size TEXT NOT NULL, dtype TEXT NOT NULL,
+            device TEXT NOT NULL, started REAL NOT NULL, state TEXT NOT NULL, reason TEXT NOT NULL,
+            options TEXT NOT NULL)""",
+        """CREATE TABLE proposals (
+            id INTEGER PRIMARY KEY AUTOINCREMENT, run TEXT NOT NULL, sample INTEGER NOT NULL, step INTEGER NOT NULL,
+            started REAL NOT NULL, outcome TEXT NOT NULL, prompt TEXT NOT NULL, tokens_in INTEGER NOT NULL,
+            tokens_out INTEGER NOT NULL, cost REAL, seconds REAL NOT NULL, sent BLOB NOT NULL, reply BLOB NOT NULL,
+            answer BLOB)""",
+        "CREATE INDEX proposals_by_run ON proposals (run, sample, step)",
+        "ALTER TABLE attempts ADD COLUMN model TEXT NOT NULL DEFAULT ''",
+        "ALTER TABLE attempts ADD COLUMN proposal INTEGER",
+        "CREATE INDEX attempts_by_proposal ON attempts (proposal)",
+    ),
 )
 """Statements that lead from version i to i + 1 (``PRAGMA user_version``). Published entries never change."""
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from sessions import rows, schema
-from sessions.model import Attempt, Sitting, Standing
+from sessions.model import Attempt, Proposed, Sitting, Standing
 from workbench.errors import StoreError, UsageError
 from workbench.events import Verdict, to_json
 from workbench.files import state_dir
@@ -78,21 +78,30 @@ class Store:
         with self._lock:
             self._db.close()
 
-    def record(self, target: Target, source: Source, verdict: Verdict, started: float, note: str = "") -> int:
-        """Keep one attempt that ended; returns its id.
+    def record(
+        self,
+        target: Target,
+        source: Source,
+        verdict: Verdict,
+        started: float,
+        note: str = "",
+        proposed: Proposed | None = None,
+    ) -> int:
+        """Keep one attempt that ended; returns its id. ``proposed`` says which proposal of a model it was.
 
         The first time the file cannot be written, the attempt is kept in memory, as all later ones, and StoreError is
         raised to say so.
         """
         values = rows.attempt_values(target, source, verdict, started)
-        values |= {"sitting": self.sitting, "note": note, "verdict": _pack(to_json(verdict))}
-        return self._write(lambda db: self._insert(db, values, _pack(source.text)))
+        values |= {"sitting": self.sitting, "note": note, "verdict": pack(to_json(verdict))}
+        values |= {"model": proposed.model, "proposal": proposed.id} if proposed else {}
+        return self.write(lambda db: self._insert(db, values, pack(source.text)))
 
     def opened(self, target: Target) -> None:
         """Remember that this problem was opened; errors as in :meth:`record`."""
         values = (target.problem.stem, target.backend, str(target.path), time.time())
         statement = "INSERT OR REPLACE INTO openings (problem, backend, path, at) VALUES (?, ?, ?, ?)"
-        self._write(lambda db: db.execute(statement, values))
+        self.write(lambda db: db.execute(statement, values))
 
     def attempts(self, problem: str | None = None, limit: int = 200, sitting: str | None = None) -> list[Attempt]:
         """Attempts, newest first; of one problem (its stem) or sitting only, where given."""
@@ -119,40 +128,40 @@ class Store:
     def standings(self) -> dict[str, Standing]:
         """What is known of each problem that was opened or attempted, by stem."""
         best = {attempt.problem: attempt for attempt in self._best_of_each()}
-        opened = {str(row["problem"]): float(row["at"]) for row in self._rows("SELECT problem, at FROM openings")}
+        opened = {str(row["problem"]): float(row["at"]) for row in self.read("SELECT problem, at FROM openings")}
         return {stem: Standing(best.get(stem), opened.get(stem)) for stem in best.keys() | opened.keys()}
 
     def _best_of_each(self) -> list[Attempt]:
         columns = rows.ATTEMPT_COLUMNS
         ranked = f"row_number() OVER (PARTITION BY problem ORDER BY status != 'ok', {_BEST_FIRST})"
         inner = f"SELECT {columns}, {ranked} AS place FROM attempts WHERE status NOT IN {_SAY_NOTHING}"
-        return [rows.to_attempt(row) for row in self._rows(f"SELECT {columns} FROM ({inner}) WHERE place = 1")]
+        return [rows.to_attempt(row) for row in self.read(f"SELECT {columns} FROM ({inner}) WHERE place = 1")]
 
     def sittings(self, limit: int = 50) -> list[Sitting]:
         """Runs of pkwb with at least one attempt, newest first."""
         query = f"SELECT {rows.SITTING_COLUMNS} FROM attempts GROUP BY sitting ORDER BY max(id) DESC LIMIT ?"
-        return [rows.to_sitting(row) for row in self._rows(query, (limit,))]
+        return [rows.to_sitting(row) for row in self.read(query, (limit,))]
 
     def source(self, digest: str) -> str:
         """The text of a source; UsageError if it is not kept."""
-        found = self._rows("SELECT packed FROM sources WHERE digest = ?", (digest,))
+        found = self.read("SELECT packed FROM sources WHERE digest = ?", (digest,))
         if not found:
             raise UsageError(f"the source {digest[:12]} is not kept any more")
-        return _unpack(found[0]["packed"])
+        return unpack(found[0]["packed"])
 
     def verdict(self, attempt_id: int) -> dict[str, Any]:
         """The whole verdict event of an attempt as JSON data, with samples and environment."""
-        found = self._rows("SELECT verdict FROM attempts WHERE id = ?", (attempt_id,))
+        found = self.read("SELECT verdict FROM attempts WHERE id = ?", (attempt_id,))
         if not found:
             raise UsageError(f"there is no attempt {attempt_id}: `pkwb sessions list` shows what is kept")
-        verdict: dict[str, Any] = json.loads(_unpack(found[0]["verdict"]))
+        verdict: dict[str, Any] = json.loads(unpack(found[0]["verdict"]))
         return verdict
 
     def _attempts(self, conditions: dict[str, Any], order: str, limit: int) -> list[Attempt]:
         wanted = {column: value for column, value in conditions.items() if value is not None}
         where = " AND ".join(f"{column} = ?" for column in wanted) or "1"
         query = f"SELECT {rows.ATTEMPT_COLUMNS} FROM attempts WHERE {where} ORDER BY {order} LIMIT ?"
-        return [rows.to_attempt(row) for row in self._rows(query, (*wanted.values(), limit))]
+        return [rows.to_attempt(row) for row in self.read(query, (*wanted.values(), limit))]
 
     def _insert(self, db: sqlite3.Connection, values: dict[str, Any], packed: bytes) -> int:
         db.execute("INSERT OR IGNORE INTO sources (digest, packed) VALUES (?, ?)", (values["digest"], packed))
@@ -170,8 +179,12 @@ class Store:
         gone = db.execute(f"DELETE FROM attempts WHERE id <= ({newest}) AND id NOT IN ({best})", (self.keep,))
         if gone.rowcount > 0:
             db.execute("DELETE FROM sources WHERE digest NOT IN (SELECT digest FROM attempts)")
+        newest = "SELECT id FROM proposals ORDER BY id DESC LIMIT 1 OFFSET ?"
+        if db.execute(f"DELETE FROM proposals WHERE id <= ({newest})", (self.keep,)).rowcount > 0:
+            db.execute("DELETE FROM solves WHERE name NOT IN (SELECT run FROM proposals)")
 
-    def _rows(self, query: str, values: tuple[Any, ...] = ()) -> list[sqlite3.Row]:
+    def read(self, query: str, values: tuple[Any, ...] = ()) -> list[sqlite3.Row]:
+        """The rows of a query; for the modules of this package."""
         with self._lock:
             try:
                 return self._db.execute(query, values).fetchall()
@@ -179,7 +192,8 @@ class Store:
                 self._leave_file(error)
                 return self._db.execute(query, values).fetchall()
 
-    def _write(self, action: Callable[[sqlite3.Connection], _Result]) -> _Result:
+    def write(self, action: Callable[[sqlite3.Connection], _Result]) -> _Result:
+        """Do one thing in a transaction, for the modules of this package; errors as in :meth:`record`."""
         with self._lock:
             try:
                 return _transaction(self._db, action)
@@ -222,11 +236,13 @@ def _advice(path: Path, reason: str) -> str:
     )
 
 
-def _pack(text: str) -> bytes:
+def pack(text: str) -> bytes:
+    """A text as the store keeps it."""
     return zlib.compress(text.encode("utf-8", "surrogatepass"))
 
 
-def _unpack(data: bytes) -> str:
+def unpack(data: bytes) -> str:
+    """The text again; StoreError where it is damaged."""
     try:
         return zlib.decompress(data).decode("utf-8", "surrogatepass")
     except (zlib.error, UnicodeDecodeError) as error:

@@ -161,6 +161,9 @@ class LlmSettings:
     retries: int = setting(5, "times that a request is sent again after a rate limit or a server's error", least=0)
     input_price: float = setting(-1.0, "US dollars a million tokens sent; negative = as litellm knows it", least=-1)
     output_price: float = setting(-1.0, "US dollars a million tokens of replies; negative = as litellm knows it", least=-1)
+    require: str = setting(
+        "", "what may move data, as a wish and a label: library, hybrid, custom, or names of movers", "--require"
+    )
     templates: str = setting("", "folder with templates of your own; those not in it are pkwb's", path="file")
 
 

@@ -25,19 +25,23 @@ def found(output: str) -> list[Finding]:
 
 def test_cuda_front_end() -> None:
     """An error of CUDA's front end has its line, and the column that the caret shows."""
-    output = 'cuda.cu(3): error: identifier "y" is undefined\n      x[0] = y + 1;\n             ^\n\n1 error detected in "cuda.cu".\n'
+    output = (
+        'cuda.cu(3): error: identifier "y" is undefined\n      x[0] = y + 1;\n             ^\n\n1 error detected.\n'
+    )
     assert found(output) == [error('identifier "y" is undefined', 3, 12)]
 
 
 def test_caret_below_an_expanded_macro() -> None:
     """Where the line shown is not the line written, no column is claimed."""
-    output = "cuda.cu(1): error: this declaration may not have extern\n  __attribute__((global)) void scale(float* x) {\n                               ^\n"
+    shown = "  __attribute__((global)) void scale(float* x) {\n                               ^\n"
+    output = f"cuda.cu(1): error: this declaration may not have extern\n{shown}"
     assert found(output) == [error("this declaration may not have extern", 1, 0)]
 
 
 def test_cxx_compiler() -> None:
     """An error of the C++ compiler has line and column; its notes are left out."""
-    output = "main.cpp: In function 'int f()':\nmain.cpp:1:18: error: 'g' was not declared in this scope\n    1 | int f()\nmain.cpp:1:5: note: see\n"
+    error_lines = "main.cpp:1:18: error: 'g' was not declared in this scope\n    1 | int f()\n"
+    output = f"main.cpp: In function 'int f()':\n{error_lines}main.cpp:1:5: note: see\n"
     assert found(output) == [error("'g' was not declared in this scope", 1, 18, "main.cpp")]
 
 
@@ -64,13 +68,12 @@ def test_assembler_of_gpus() -> None:
 
 def test_linker_noise_is_folded() -> None:
     """Of a linker's lines the one that says what is missing stays."""
+    missing = "cuda.cu:(.text+0x5): undefined reference to `helper(int)'"
     output = (
-        "FAILED: k.so\n/usr/bin/ld: cuda.o: in function `f':\ncuda.cu:(.text+0x5): undefined reference to `helper(int)'\n"
+        f"FAILED: k.so\n/usr/bin/ld: cuda.o: in function `f':\n{missing}\n"
         "collect2: error: ld returned 1 exit status\nninja: build stopped: subcommand failed.\n"
     )
-    assert [finding.message for finding in found(output)] == [
-        "cuda.cu:(.text+0x5): undefined reference to `helper(int)'"
-    ]
+    assert [finding.message for finding in found(output)] == [missing]
 
 
 def test_unsupported_architecture() -> None:

@@ -20,7 +20,7 @@ SOURCES = {
     "escapes": ('SRC = "int a;\\n\\tint b; int wrong;\\n"\n', Place(2, 29)),
     "side by side": ('SRC = (\n    "int a;\\n"\n    "int wrong;\\n"\n)\n', Place(4, 10)),
     "added": ('A = "int a;\\n"\nSRC = A + "int wrong;\\n"\n', Place(3, 16)),
-    "indented": ('def f():\n    S = r"""\n      int wrong;\n    """\n    return S\nSRC = r"""\nint wrong2;"""\n', Place(8, 5)),
+    "elsewhere too": ('OTHER = r"""\n  int wrong;\n"""\nSRC = r"""\n  int wrong;"""\n', Place(6, 7)),
     "f-string": ('N = 3\nSRC = f"""\nint a[{N}];\nint wrong;\n"""\n', Place(5, 0)),
     "accents": ('SRC = """\n// Größe\n/* é */ int wrong;\n"""\n', Place(4, 13)),
 }  # fmt: skip

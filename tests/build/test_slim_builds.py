@@ -118,6 +118,7 @@ _REFUSED = {
         "int f(int a, int b) { return a + b; }\n"
         'PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) { m.def("f", &f, py::arg("a")); }'
     ),
+    "a check that needs a text": "void f(int a) { TORCH_CHECK_INDEX(a > 1); }",
     "a tensor as a number": "int f(torch::Tensor t) { return t; }",
 }
 """What torch's own headers refuse: compiled with both in the slow test."""
@@ -150,7 +151,7 @@ def test_torchs_own_headers_refuse_the_same(what: str, tmp_path: Path) -> None:
     (tmp_path / "main.cpp").write_text("#include <torch/extension.h>\n" + _REFUSED[what], encoding="utf-8")
     command = (tools().cxx, *real_flags("refused"), f"-I{tools().cuda_home}/include", "-fPIC", "-shared", "main.cpp")
     exported = ("-Wl,--no-undefined", f"-L{tools().torch_lib}", "-lc10", "-ltorch_cpu", "-ltorch", "-ltorch_python")
-    with pytest.raises(CompileError, match="error|undefined"):
+    with pytest.raises(CompileError, match=r"error|undefined"):
         run((*command, *exported, "-Wl,--unresolved-symbols=report-all"), tmp_path)
 
 
@@ -185,7 +186,7 @@ def test_types_of_data_ptr_are_those_that_torch_exports() -> None:
     plain |= {"uint16_t": "unsigned short", "uint32_t": "unsigned int", "uint64_t": "unsigned long"}
     known = {plain.get(name, name) for name in re.findall(r"^PKWB_PAIR\(([\w:<>]+), \w+\)", text, re.MULTILINE)}
     left = {"c10::qint8", "c10::quint8", "c10::qint32", "c10::quint4x2", "c10::quint2x4", "c10::Float8_e8m0fnu"}
-    assert known == {name.replace(" >", ">") for name in exported} - left
+    assert known == {name.strip() for name in exported} - left
 
 
 @pytest.mark.parametrize(
@@ -205,6 +206,27 @@ def test_what_cannot_be_slim_is_known_before_a_compiler_runs(text: str, why: str
     """A text that names what slim headers have no answer for goes to the full build at once."""
     needs_cxx()
     assert fast.obstacle(Request(name="k", cuda=text), tools()) == why
+
+
+def _names_request() -> Request:
+    text = (Path(__file__).parent / "members.cpp").read_text(encoding="utf-8")
+    return Request(name="members", cpp=text, includes=(f"{tools().cuda_home}/include", str(STUBS)))
+
+
+def test_every_name_of_the_slim_headers_compiles(tmp_path: Path) -> None:
+    """The list of names that slim headers offer is true of them."""
+    needs_nvcc()
+    compile_slim(_names_request(), tmp_path)
+
+
+@pytest.mark.slow
+def test_torchs_own_headers_know_every_name(tmp_path: Path) -> None:
+    """What slim headers offer, torch's own offer with the same types."""
+    needs_nvcc()
+    request = _names_request()
+    write_units(request, tmp_path)
+    folders = (f"-I{folder}" for folder in request.includes)
+    run((tools().cxx, *real_flags("members"), *folders, "-fsyntax-only", "main.cpp"), tmp_path)
 
 
 @pytest.mark.slow

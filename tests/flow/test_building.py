@@ -149,7 +149,7 @@ import json, os, socket, struct
 def ask(body):
     end = socket.socket(socket.AF_UNIX)
     end.settimeout(5)
-    end.connect(os.environ["PKWB_BUILD_SOCKET"])
+    end.connect(os.environ["TMPDIR"] + "/build")
     end.sendall(body)
     return end.recv(1 << 16)
 

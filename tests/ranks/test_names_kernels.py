@@ -18,6 +18,7 @@ pytest.importorskip("torch", reason="the ranks run under another interpreter her
 import torch
 
 from tests.flow.sitting import Sitting
+from workbench.events import Diagnostic
 from workbench.ranks.names.utils import kernels
 
 SCALE = """\
@@ -78,11 +79,12 @@ extern "C" __global__ void k(int* x) {
 
 
 @needs_nvrtc
-def test_errors_have_the_lines_of_the_text() -> None:
+def test_errors_have_the_lines_of_the_text(capsys: pytest.CaptureFixture[str]) -> None:
     """What NVRTC refuses is told with the line in the text, and in the file that holds the text."""
     with pytest.raises(kernels.CompileError) as failed:
         kernels.compile(BROKEN, "k")
-    assert 'kernel.cu(3): error: identifier "y" is undefined' in str(failed.value.msg)
+    assert failed.value.msg == 'kernel.cu(3): error: identifier "y" is undefined'
+    assert "*x = y;" in capsys.readouterr().err
     lines = Path(__file__).read_text().splitlines()
     assert (failed.value.filename, failed.value.lineno) == (__file__, lines.index("  *x = y;") + 1)
     with pytest.raises(kernels.CompileError) as failed:
@@ -96,12 +98,11 @@ def test_errors_are_in_the_candidates_file() -> None:
     sitting = Sitting("1", limit=20.0)
     try:
         at_load = f'from utils import kernels\nSOURCE = """{BROKEN}"""\nK = kernels.compile(SOURCE, "k")\n'
-        verdict = sitting.judge(at_load)
-        assert (verdict.status, "identifier" in verdict.reason) == ("build-error", True)
-        assert "line 4" in verdict.reason
         in_call = at_load.replace("K = ", "def solution(tensor):\n    ")
-        verdict = sitting.judge(in_call)
-        assert (verdict.status, verdict.ranks[0].failure) == ("crash", None)
+        assert [sitting.judge(text).status for text in (at_load, in_call)] == ["build-error", "crash"]
+        found = [event for event in sitting.events if isinstance(event, Diagnostic)]
+        assert [one.line for one in found] == [4, 4]
+        assert all('kernel.cu(3): error: identifier "y" is undefined' in one.message for one in found)
     finally:
         sitting.close()
 
@@ -243,7 +244,12 @@ def test_arguments_become_what_the_kernel_declares() -> None:
         (2, 2.5, TypeError, "argument 2 of by_kind is an int there: 'float'"),
         (2, 1 << 32, ValueError, "does not fit into 32 bits"),
         (2, torch.zeros(2), TypeError, "argument 2 of by_kind is an int there"),
-        (5, torch.zeros(2), ValueError, "argument 5 of by_kind is a pointer .* lies on the cpu, .* use .cuda"),
+        (
+            5,
+            torch.zeros(2),
+            ValueError,
+            "argument 5 of by_kind is a pointer .* lies on the cpu, where no kernel reaches it",
+        ),
         (5, "x", TypeError, "argument 5 of by_kind is a pointer"),
         (6, [0] * 9, ValueError, "a struct of 64 bytes; got 72"),
         (6, b"x", ValueError, "a struct of 64 bytes; got 1"),
@@ -279,6 +285,22 @@ def test_no_driver() -> None:
     """Without a GPU a kernel compiles, and launching says why it cannot run."""
     with pytest.raises(kernels.CudaError, match="no NVIDIA driver here: the kernel compiles, but it cannot run"):
         kernels.compile(SCALE, NAME)(1, 256, None, 1.0, 0, False, 0.0)
+
+
+@needs_nvrtc
+@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a driver here")
+@pytest.mark.parametrize("argument", ["tensor", "tensor.data_ptr()"])
+def test_candidate_without_a_gpu(argument: str) -> None:
+    """On CPU ranks a raw kernel is compiled, and since it cannot run the verdict is unknown."""
+    kernel = 'extern "C" __global__ void k(float* x) {}'
+    sitting = Sitting("1", limit=20.0)
+    try:
+        launch = f"kernels.compile({kernel!r}, 'k')(1, 1, {argument})"
+        verdict = sitting.judge(f"from utils import kernels\ndef solution(tensor):\n    {launch}\n")
+        assert verdict.status == "unknown"
+        assert verdict.reason == "no CUDA device: the raw kernel compiles and was not run"
+    finally:
+        sitting.close()
 
 
 @pytest.fixture(scope="module")

@@ -1,8 +1,8 @@
 """Built libraries by content address. Entries are folders that appear whole, by rename; there is no lock to go stale.
 
-An entry holds its file and ``manifest.json`` with the file's size and SHA-256, and those of the user's headers that went
-into it. Whatever does not match is no entry. Folders named ``job-...`` are where builds work; a build holds a file lock in
-its folder, which the system drops with the process, so that what a killed build left can be told and removed.
+An entry holds its file and ``manifest.json`` with the file's size and SHA-256, and those of the user's headers that
+went into it. Whatever does not match is no entry. Folders named ``job-...`` are where builds work; a build holds a file
+lock in its folder, which the system drops with the process: what a killed build left can be told and removed.
 """
 
 from __future__ import annotations
@@ -84,7 +84,10 @@ class Cache:
         return entry
 
     def publish(self, key: str, built: Path, facts: dict[str, Any], headers: Sequence[Path] = ()) -> Entry | None:
-        """Make a built file the entry; where another process was faster, its entry stands. None when it cannot be kept."""
+        """Make a built file the entry, unless another process was faster: then its entry stands.
+
+        None when it cannot be kept.
+        """
         with self.workplace() as place:
             whole = place / "entry"
             whole.mkdir()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from typing import cast
 
 from workbench.build.model import CPP_UNIT, CUDA_UNIT, Finding, Severity
@@ -21,7 +22,8 @@ _GCC = re.compile(
 _END = re.compile(r"At end of source: (?P<kind>error)(?: #[\w-]+)?: (?P<message>.*)")
 _INCLUDED = re.compile(rf"(?:In file included)? +from ({'|'.join(map(re.escape, _UNITS))}):(\d+)")
 _TOOLS = re.compile(
-    r"(?:nvcc|ptxas|fatbinary|nvlink|cicc|cc1plus|g\+\+|gcc|c\+\+|virtual memory)\b[^:;]*[:;]?\s*(?P<kind>fatal(?: error)?|error|exhausted|out of memory)"
+    r"(?:nvcc|ptxas|fatbinary|nvlink|cicc|cc1plus|g\+\+|gcc|c\+\+|virtual memory)\b[^:;]*[:;]?\s*"
+    r"(?P<kind>fatal(?: error)?|error|exhausted|out of memory)"
     r"\s*:?\s*(?P<message>.*)"
 )
 _LINKER = re.compile(
@@ -86,16 +88,15 @@ def _edg(found: re.Match[str], after: Sequence[str], texts: dict[str, str]) -> F
     for rest in after[:4]:
         if rest.startswith(" " * 12) and not rest.strip().startswith("^"):
             message += f" {rest.strip()}"
-    return Finding(
-        severity=_severity(found["kind"]), message=message, unit=unit, line=line, column=_caret(after, texts.get(unit, ""), line)
-    )  # fmt: skip
+    column = _caret(after, texts.get(unit, ""), line)
+    return Finding(severity=_severity(found["kind"]), message=message, unit=unit, line=line, column=column)
 
 
 def _caret(after: Sequence[str], text: str, line: int) -> int:
     """The column under which the caret stands; 0 where the line shown is not the line written, as after a macro."""
     lines = text.splitlines()
     source = lines[line - 1] if 0 < line <= len(lines) else ""
-    for shown, mark in zip(after[:6], after[1:7]):
+    for shown, mark in pairwise(after[:7]):
         if mark.strip() == "^":
             column = mark.index("^") - 2
             return column + 1 if 0 <= column <= len(source) and shown[2 : column + 2] == source[:column] else 0
@@ -108,9 +109,8 @@ def _gcc(found: re.Match[str], included: tuple[str, int]) -> Finding:
     if found["unit"] not in _UNITS and included[0] and severity == "error":
         words = f"{found['message']} (in {found['unit']}, line {found['line']})"
         return Finding(severity=severity, message=words, unit=included[0], line=included[1])
-    return Finding(
-        severity=severity, message=found["message"], unit=found["unit"], line=int(found["line"]), column=int(found["column"] or 0)
-    )  # fmt: skip
+    line, column = int(found["line"]), int(found["column"] or 0)
+    return Finding(severity=severity, message=found["message"], unit=found["unit"], line=line, column=column)
 
 
 def _of_tool(line: str, found: re.Match[str], texts: dict[str, str]) -> Finding:

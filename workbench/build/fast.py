@@ -26,6 +26,22 @@ _LEFT_TO_FULL: Mapping[str, str] = {
 """What slim headers have no right answer for, as patterns of the text, and in words."""
 
 
+_SMALL_STANDARD = frozenset(
+    """
+    abs advance apply array back_inserter begin bool_constant cbegin ceil cend clamp conditional conditional_t copy copy_n
+    cos count decay_t declval distance enable_if enable_if_t end equal exception exp fabs false_type fill fill_n find
+    floor fmax fmin forward get index_sequence initializer_list int16_t int32_t int64_t int8_t integral_constant
+    invalid_argument is_arithmetic_v is_convertible_v is_floating_point is_floating_point_v is_integral is_integral_v
+    is_pointer_v is_same is_same_v is_signed_v is_unsigned_v isfinite isinf isnan log log2 logic_error lround make_optional
+    make_index_sequence make_pair make_tuple max max_element memcmp memcpy memset min min_element minmax move next nullopt
+    nullopt_t numeric_limits optional ostringstream out_of_range pair pow ptrdiff_t remove_const_t remove_cv_t
+    remove_reference_t reverse rint round runtime_error sin size_t sort sqrt string string_view stringstream swap tanh tie
+    to_string transform true_type trunc tuple uint16_t uint32_t uint64_t uint8_t uintptr_t vector void_t
+    """.split()
+)
+"""Names of the standard library that the small set of its headers has."""
+
+
 def obstacle(request: Request, toolchain: Toolchain) -> str:
     """Why a slim build cannot be tried; empty when it can. Cheap: it reads the text and looks for a few files."""
     if not toolchain.torch_includes or not toolchain.cxx:
@@ -65,7 +81,7 @@ def slim_commands(
 ) -> tuple[tuple[Command, ...], ...]:
     """Stages of a build in a job's folder; commands of one stage run at the same time, the last one makes ``out``.
 
-    ``arch`` is a compute capability such as ``90``, used where the request names none; ``runtime`` the compiled runtime.
+    ``arch`` is a compute capability such as ``90``, used where the request names none; ``runtime`` the compiled one.
     """
     units = []
     if request.cuda:
@@ -124,9 +140,11 @@ def _link(request: Request, toolchain: Toolchain, objects: list[str], runtime: s
 
 def _defines(request: Request, toolchain: Toolchain) -> tuple[str, ...]:
     text = request.cuda + request.cpp
-    number_types = ("-DPKWB_COMPLEX",) if re.search(r"complex", text, re.IGNORECASE) else ()
+    more = ["-DPKWB_COMPLEX"] if re.search(r"complex", text, re.IGNORECASE) else []
+    if "using namespace std" in text or not _SMALL_STANDARD.issuperset(re.findall(r"\bstd::(\w+)", text)):
+        more.append("-DPKWB_WHOLE_STANDARD")
     abi = f"-D_GLIBCXX_USE_CXX11_ABI={int(toolchain.cxx11_abi)}"
-    return (f"-DTORCH_EXTENSION_NAME={request.name}", "-DTORCH_API_INCLUDE_EXTENSION_H", abi, *number_types)
+    return (f"-DTORCH_EXTENSION_NAME={request.name}", "-DTORCH_API_INCLUDE_EXTENSION_H", abi, *more)
 
 
 def _includes(request: Request) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""The full build: what torch's own build of an extension does, for one architecture and without an empty second unit."""
+"""The full build: what torch's own build of an extension does, for one architecture and without an empty unit."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ IMPLICIT = {
 }
 """Headers that torch puts in front of a unit's text."""
 _STAND_IN = Path(__file__).parent / "stand_in"
-"""For a CPU build of torch: the one header of its CUDA part that it lacks, so that CUDA text can be compiled to objects."""
+"""For a CPU build of torch: the one header of its CUDA part that it lacks, so that CUDA text can be compiled."""
 
 
 def unit_text(unit: str, text: str) -> str:

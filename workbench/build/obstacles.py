@@ -26,8 +26,8 @@ def cuda_obstacle(toolchain: Toolchain) -> str:
         return f"{toolchain.nvcc} does not answer: check the CUDA toolkit, or set CUDA_HOME to another"
     release = ".".join(toolchain.nvcc_version.split(".")[:2])
     if toolchain.torch_cuda and _major(release) != _major(toolchain.torch_cuda):
-        wanted = toolchain.torch_cuda
-        return f"{toolchain.nvcc} is of CUDA {release}, the ranks' torch of CUDA {wanted}: set CUDA_HOME to a CUDA {wanted} toolkit"
+        found = f"{toolchain.nvcc} is of CUDA {release}, the ranks' torch of CUDA {toolchain.torch_cuda}"
+        return f"{found}: set CUDA_HOME to a CUDA {toolchain.torch_cuda} toolkit"
     return ""
 
 

@@ -66,7 +66,7 @@ def _written_place(written: Text, source: str, offset: int) -> Place:
 
 
 def literal_places(node: ast.Constant, source: str) -> list[Place]:
-    """Where each character of a literal's value is written, and the place behind the last; empty if it cannot be told."""
+    """Where each character of a literal's value is written, and the place behind the last; empty if that is unknown."""
     segment = ast.get_source_segment(source, node)
     if segment is None:
         return []

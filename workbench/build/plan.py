@@ -1,4 +1,4 @@
-"""A look at a candidate's source, before anything runs: which extensions it will ask for, and where their text stands."""
+"""A look at a candidate's source before anything runs: which extensions it will ask for, where their text stands."""
 
 from __future__ import annotations
 
@@ -113,7 +113,10 @@ def _planned(call: ast.Call, function: str, scope: Scope) -> Planned | Unplanned
 
 
 def request_of(message: dict[str, Any]) -> Request:
-    """A request from a message of :mod:`workbench.ranks.extensions`, which may come from a candidate; ValueError for any other."""
+    """A request from a message as :mod:`workbench.ranks.extensions` makes it; ValueError for any other.
+
+    The message may come from a candidate.
+    """
     texts = {field: message.get(field) for field in ("name", "cuda", "cpp")}
     lists = {field: message.get(field) for field in ("cuda_flags", "cpp_flags", "ld_flags", "includes")}
     if not all(isinstance(value, str) for value in texts.values()):
@@ -128,7 +131,7 @@ def request_of(message: dict[str, Any]) -> Request:
 
 
 def _unit_texts(function: str, positional: list[Any], named: dict[str, Any]) -> dict[str, Text | None]:
-    """The written texts by the field of the request that they are in; lists of texts are joined by line breaks there."""
+    """The written texts by the field of the request that they are in; lists are joined by line breaks there."""
     places = (
         {"cuda": ("cuda_src", 1)}
         if function == "compile_cuda_extension"

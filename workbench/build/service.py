@@ -83,7 +83,7 @@ class BuildService:
         return order.full or order.unfit or order.request.digest in self._unfit
 
     async def _race(self, order: Order, early: Early) -> Result:
-        """The quick build if it works out, the full one otherwise; the quick one never has the last word on an error."""
+        """The quick build if it works, the full one otherwise: the quick one never has the last word on an error."""
         why = "" if self._full_only(order) else fast.obstacle(order.request, self.toolchain)
         if self._full_only(order) or why:
             return dataclasses.replace(await self._maker.full(order), slim_note=why)

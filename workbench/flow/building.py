@@ -38,9 +38,13 @@ MOST_REQUESTS = 64
 _LONGEST = 12 << 20
 """Bytes of the longest request of a rank."""
 _ASKING_S = 10.0
+_WAYS = {"cached": "from the cache", "none": "nothing", "slim": BUILD_WORDS["slim"], "full": BUILD_WORDS["full"]}
+_NOT_YET_SURE = "(found by the quick build; the full build decides)"
 _NO_DEVICE = "no CUDA device"
 _ABOUT_DEVICES = re.compile(r"cuda|gpu|device type|symmetric ?memory|nvshmem", re.IGNORECASE)
 """In errors of code that was written for GPUs only."""
+_RAW_KERNEL = re.compile("where no kernel reaches it|the kernel compiles, but it cannot run")
+"""In errors of ``utils.kernels`` at a launch."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -94,7 +98,7 @@ class Building:
         """Wait for what the source is known to ask for; how it was built, in words. Stop when it cannot be built."""
         results = await asyncio.gather(*self._ahead)
         self.stop_on_failure()
-        return ", ".join(sorted({result.way for result in results}))
+        return ", ".join(sorted({_WAYS[result.way] for result in results}))
 
     def stop_on_failure(self) -> None:
         """Raise Stop when an extension could not be built."""
@@ -114,6 +118,8 @@ class Building:
 
     def _without_device(self, why: str) -> str:
         """Why an attempt failed for want of a CUDA device; empty where it did not."""
+        if self._place.device == "cpu" and _RAW_KERNEL.search(why):
+            return f"{_NO_DEVICE}: the raw kernel compiles and was not run"
         wants = self.refused or (self._plan.wants_cuda and _ABOUT_DEVICES.search(why) is not None)
         if self._place.device != "cpu" or not wants:
             return ""
@@ -214,7 +220,7 @@ class Building:
         """What the quick build found wrong is told at once, as a warning: the full build has the last word."""
         for finding in found:
             if finding.severity == "error":
-                words = f"{finding.message} (found by the quick build; the full build decides)"
+                words = f"{finding.message} {_NOT_YET_SURE}"
                 self._emit(self._diagnostic(request, dataclasses.replace(finding, severity="warning", message=words)))
 
     def _diagnostic(self, request: Request, finding: Finding) -> Diagnostic:

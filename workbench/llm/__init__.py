@@ -1,1 +1,1 @@
-"""The language model as the pair: prompt, feedback, the process that asks providers, the loop that proposes and judges."""
+"""The language model as the pair: prompt, feedback, the process that asks providers, the loop around them."""

@@ -73,6 +73,7 @@ class ModelClient:
     _process: subprocess.Popen[bytes] | None = None
     _wire: Wire | None = None
     _log: Path | None = None
+    _buried: asyncio.Task[None] | None = None
 
     def warm(self) -> None:
         """Start the process, which loads litellm in the background; nothing where it runs already.
@@ -131,6 +132,8 @@ class ModelClient:
         process, self._process = self._process, None
         if process is not None:
             await ended(process)
+        if self._buried is not None:
+            await self._buried
         self._drop_log()
 
     def _about(self) -> Message:
@@ -226,6 +229,9 @@ class ModelClient:
 
     def _closed(self, reason: str) -> None:
         self._wire = None
+        process, self._process = self._process, None
+        if process is not None:
+            self._buried = asyncio.ensure_future(ended(process))
         words = redacted(self._last_words()) or reason
         self.stream.emit(ProposerChanged(state="gone", detail=words))
         self._end_jobs(f"the process that asks models has ended ({words}); the next request starts it anew")

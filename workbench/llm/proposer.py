@@ -126,7 +126,9 @@ class Proposer:
         litellm = await asyncio.shield(self._litellm)
         listed = _listed(litellm, message)
         context = listed.get("max_input_tokens")
-        self._send({"event": "facts", "id": message["id"], "priced": _prices(message, listed).known, "context": context})
+        self._send(
+            {"event": "facts", "id": message["id"], "priced": _prices(message, listed).known, "context": context}
+        )
 
     async def _ask(self, message: Message) -> None:
         answer = _Answer(self._send, message["id"])
@@ -284,7 +286,7 @@ def _prices(message: Message, listed: dict[str, Any]) -> Prices:
 
 def _bill(litellm: ModuleType | None, message: Message, answer: _Answer) -> tuple[tuple[int, int], float | None]:
     """Tokens sent and replied, and their cost: the provider's own count, an estimate where it gave none."""
-    if litellm is None or answer.first_token_s is None and answer.usage is None:
+    if litellm is None or (answer.first_token_s is None and answer.usage is None):
         return (0, 0), 0.0
     prices = _prices(message, _listed(litellm, message))
     if answer.usage is None:

@@ -12,8 +12,6 @@ import sys
 from collections.abc import Iterable
 from pathlib import Path
 
-from workbench.ranks.built import SOCKET, SOCKET_NAME
-
 _PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
 # NCCL takes two ranks on one GPU only for ranks of two hosts, which talk through sockets.
@@ -71,7 +69,6 @@ def rank_environment(rank: int, world: int, home: str, shared_gpus: int = 0) -> 
         "LOCAL_WORLD_SIZE": shared_gpus or world,
         "HOME": home,
         "TMPDIR": Path(home).parent,
-        SOCKET: Path(home).parent / SOCKET_NAME,
     }
     os.environ.update({name: str(value) for name, value in names.items()})
     if shared_gpus:

@@ -15,10 +15,8 @@ from typing import Any
 from workbench.ranks.channel import Channel, Message
 from workbench.ranks.extensions import Unsupported, inline_extension
 
-SOCKET = "PKWB_BUILD_SOCKET"
-"""Variable of a rank's environment that holds the socket's path."""
 SOCKET_NAME = "build"
-"""The socket in the scratch folder of a set."""
+"""The socket in the scratch folder of a set, which is the TMPDIR of its ranks."""
 _LONGEST_PATH = 100
 """Bytes of the longest path that all systems take as a socket's address."""
 
@@ -50,7 +48,7 @@ def serve_load_inline() -> None:
 
 
 def _load_inline(original: Any, *args: Any, **kwargs: Any) -> Any:
-    served = os.path.exists(os.environ.get(SOCKET, ""))
+    served = os.path.exists(_socket())
     try:
         request = inline_extension(*args, **kwargs)
     except Unsupported:
@@ -60,7 +58,7 @@ def _load_inline(original: Any, *args: Any, **kwargs: Any) -> Any:
 
 def _ask(request: Message, full: bool) -> str:
     """The path of the library, once it is there."""
-    channel = Channel(_connected(os.environ[SOCKET]))
+    channel = Channel(_connected(_socket()))
     try:
         channel.send({**request, "full": full})
         answer = channel.receive()
@@ -71,6 +69,10 @@ def _ask(request: Message, full: bool) -> str:
     if not answer["library"]:
         raise BuildError(answer["reason"])
     return str(answer["library"])
+
+
+def _socket() -> str:
+    return os.path.join(os.environ.get("TMPDIR", ""), SOCKET_NAME)
 
 
 def _connected(path: str) -> int:

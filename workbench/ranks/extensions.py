@@ -5,7 +5,6 @@ at the source that finds it before anything runs. Nothing here imports torch.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
 
 from workbench.ranks.channel import Message
 

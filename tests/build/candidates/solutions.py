@@ -32,16 +32,16 @@ def shared(tensor):
 LINKED: Mapping[str, list[str]] = {"gemm_cublas": ["-lcublas"]}
 """Linker flags by candidate."""
 
-_ALL_REDUCE = '''
+_ALL_REDUCE = """
 def solution(tensor):
     handle = shared(tensor)
     out = torch.empty_like(tensor, memory_format=torch.contiguous_format)
     extension.sum_of_peers(handle.buffer_ptrs_dev, handle.world_size, out)
     handle.barrier(channel=0)
     return out
-'''
+"""
 
-_SIGNAL_PADS = '''
+_SIGNAL_PADS = """
 def solution(tensor):
     made, handle = buffer(tensor.numel(), tensor.dtype, tensor.device)
     made.copy_(tensor.reshape(-1))
@@ -50,26 +50,26 @@ def solution(tensor):
         handle.buffer_ptrs_dev, handle.signal_pad_ptrs_dev, out, rank=handle.rank, world=handle.world_size
     )
     return out
-'''
+"""
 
-_ALL_GATHER = '''
+_ALL_GATHER = """
 def solution(tensor):
     handle = shared(tensor)
     out = tensor.new_empty((handle.world_size, *tensor.shape))
     extension.gather(handle.buffer_ptrs, out)
     handle.barrier(channel=0)
     return out
-'''
+"""
 
-_BROADCAST = '''
+_BROADCAST = """
 def solution(tensor, src=0):
     handle = shared(tensor)
     out = extension.fetch(handle.buffer_ptrs[src], like=tensor.contiguous())
     handle.barrier(channel=0)
     return out
-'''
+"""
 
-_REDUCE = '''
+_REDUCE = """
 def solution(tensor, dst=0):
     handle = shared(tensor)
     out = tensor.clone(memory_format=torch.contiguous_format)
@@ -78,9 +78,9 @@ def solution(tensor, dst=0):
         extension.reduce_into(peers, out)
     handle.barrier(channel=0)
     return out
-'''
+"""
 
-_SCATTER = '''
+_SCATTER = """
 def solution(tensor, src=0):
     rank, world = dist.get_rank(), dist.get_world_size()
     piece = tensor[0] if rank == src else tensor
@@ -92,35 +92,35 @@ def solution(tensor, src=0):
     extension.take_piece(out, handle.buffer_ptrs[src], offset_bytes=rank * out.numel() * out.element_size())
     handle.barrier(channel=0)
     return out
-'''
+"""
 
-_GATHER = '''
+_GATHER = """
 def solution(tensor, dst=0):
     handle = shared(tensor)
     out = extension.stack_of_peers(handle.buffer_ptrs, tensor.contiguous()) if handle.rank == dst else tensor
     handle.barrier(channel=0)
     return out
-'''
+"""
 
-_REDUCE_SCATTER = '''
+_REDUCE_SCATTER = """
 def solution(tensor):
     handle = shared(tensor)
     out = tensor.new_empty((tensor.shape[0] // handle.world_size, *tensor.shape[1:]))
     extension.sum_block(handle.buffer_ptrs, handle.rank, out)
     handle.barrier(channel=0)
     return out
-'''
+"""
 
-_ALL_TO_ALL = '''
+_ALL_TO_ALL = """
 def solution(tensor):
     handle = shared(tensor)
     out = torch.empty_like(tensor, memory_format=torch.contiguous_format)
     out = extension.exchange(peers=handle.buffer_ptrs_dev, rank=handle.rank, world=handle.world_size, out=out)
     handle.barrier(channel=0)
     return out
-'''
+"""
 
-_LAYERNORM = '''
+_LAYERNORM = """
 def solution(X_hat, dY):
     x_hat, dy = (tensor.contiguous().view(-1, tensor.shape[-1]) for tensor in (X_hat, dY))
     sums, handle = buffer(2 * dy.shape[1], torch.float32, dy.device)
@@ -129,9 +129,9 @@ def solution(X_hat, dY):
     both = extension.total_sums(handle.buffer_ptrs_dev, handle.world_size, dy)
     handle.barrier(channel=0)
     return both
-'''
+"""
 
-_EMBEDDING = '''
+_EMBEDDING = """
 def solution(indices, local_shard):
     handle = shared(local_shard)
     height = local_shard.shape[0]
@@ -140,9 +140,9 @@ def solution(indices, local_shard):
     extension.rows_of(order, handle.buffer_ptrs_dev, height, out)
     handle.barrier(channel=0)
     return out
-'''
+"""
 
-_GEMM = '''
+_GEMM = """
 def solution(A_local, B_local):
     rows, columns = A_local.shape[0], B_local.shape[1]
     made, handle = buffer(rows * columns, A_local.dtype, A_local.device)
@@ -152,9 +152,9 @@ def solution(A_local, B_local):
     extension.sum_of_peers(handle.buffer_ptrs_dev, handle.world_size, out)
     handle.barrier(channel=0)
     return out
-'''
+"""
 
-_WMMA = '''
+_WMMA = """
 def solution(A_local, B_local):
     rows, columns = A_local.shape[0], B_local.shape[1]
     made, handle = buffer(rows * columns, torch.float32, A_local.device)
@@ -164,9 +164,9 @@ def solution(A_local, B_local):
     extension.sum_block(handle.buffer_ptrs_dev, handle.world_size, handle.rank, out)
     handle.barrier(channel=0)
     return out
-'''
+"""
 
-_RMS_NORM = '''
+_RMS_NORM = """
 def solution(local_hidden_states, local_weight, variance_epsilon):
     x = local_hidden_states.contiguous()
     sums, handle = buffer(x.numel() // x.shape[-1], torch.float32, x.device)
@@ -177,9 +177,9 @@ def solution(local_hidden_states, local_weight, variance_epsilon):
     )
     handle.barrier(channel=0)
     return out
-'''
+"""
 
-_QUANTIZE = '''
+_QUANTIZE = """
 def solution(local_tensor, block_size=128):
     x = local_tensor.contiguous()
     codes = torch.empty(x.shape, dtype=torch.float8_e4m3fn, device=x.device)
@@ -192,9 +192,9 @@ def solution(local_tensor, block_size=128):
         both.append(torch.cat(peers))
         handle.barrier(channel=0)
     return both[0].view(torch.float8_e4m3fn), both[1]
-'''
+"""
 
-_DEQUANTIZE = '''
+_DEQUANTIZE = """
 def solution(local_y, local_s, block_size=128):
     codes, scales = shared(local_y.contiguous().view(torch.uint8)), shared(local_s)
     out = extension.dequantize_chunks(
@@ -202,9 +202,9 @@ def solution(local_y, local_s, block_size=128):
     )
     codes.barrier(channel=0)
     return out
-'''
+"""
 
-_CLIP = '''
+_CLIP = """
 def solution(grad_tensors, max_norm, norm_type=2.0, fsdp_group=None):
     device = next(gradient for gradient in grad_tensors if gradient is not None).device
     total = torch.zeros(1, device=device)
@@ -215,9 +215,9 @@ def solution(grad_tensors, max_norm, norm_type=2.0, fsdp_group=None):
     if norm > max_norm:
         extension.scale_all([gradient for gradient in grad_tensors if gradient is not None], float(max_norm / norm))
     return norm
-'''
+"""
 
-_INT8 = '''
+_INT8 = """
 def solution(flat_grad, block_size=128):
     if flat_grad.numel() == 0:
         return flat_grad.clone()
@@ -231,9 +231,9 @@ def solution(flat_grad, block_size=128):
     out = extension.mean(*pointers, codes_handle.world_size, block_size, x)
     codes_handle.barrier(channel=0)
     return out
-'''
+"""
 
-_MEAN_NORM = '''
+_MEAN_NORM = """
 def solution(rs_input_1d, gamma, eps):
     handle = shared(rs_input_1d)
     chunk = rs_input_1d.numel() // handle.world_size
@@ -242,9 +242,9 @@ def solution(rs_input_1d, gamma, eps):
     )
     handle.barrier(channel=0)
     return out
-'''
+"""
 
-_GEMV = '''
+_GEMV = """
 def solution(hidden_states, weight_shard, bias_shard):
     tokens, outputs = hidden_states.shape[0], weight_shard.shape[0]
     made, handle = buffer(tokens * outputs * dist.get_world_size(), hidden_states.dtype, hidden_states.device)
@@ -253,9 +253,9 @@ def solution(hidden_states, weight_shard, bias_shard):
     extension.push(*inputs, handle.buffer_ptrs_dev, handle.rank, handle.world_size)
     handle.barrier(channel=0)
     return made.view(tokens, -1).clone()
-'''
+"""
 
-_ADAM = '''
+_ADAM = """
 def solution(grad_shard, master_shard, exp_avg, exp_avg_sq, lr, beta1, beta2, eps, step):
     shards = [tensor.contiguous() for tensor in (grad_shard, master_shard, exp_avg, exp_avg_sq)]
     made, handle = buffer(grad_shard.numel(), grad_shard.dtype, grad_shard.device)
@@ -264,7 +264,7 @@ def solution(grad_shard, master_shard, exp_avg, exp_avg_sq, lr, beta1, beta2, ep
     out = torch.cat([handle.get_buffer(rank, made.shape, made.dtype) for rank in range(handle.world_size)])
     handle.barrier(channel=0)
     return out
-'''
+"""
 
 SOLUTIONS: Mapping[str, tuple[int, str]] = {
     "adam_allgather": (43, _ADAM),

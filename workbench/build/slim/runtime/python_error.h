@@ -6,6 +6,7 @@
 
 #include <pkwb/error.h>
 
+#include <memory>
 #include <new>
 
 namespace pkwb::runtime {

@@ -5,6 +5,8 @@
 
 #include <pkwb/tensor.h>
 
+#include <map>
+
 namespace pkwb::runtime {
 
 bool load(PyObject* object, Tensor& value) {

@@ -3,8 +3,8 @@
     scale = kernels.compile(SOURCE, "scale")
     scale(blocks, 256, tensor, 2.0, tensor.numel())
 
-A C++ compiler takes no part, so this takes tenths of a second. The file stands alone: copy it into a folder ``utils``
-beside your own file, or anywhere on the path, and it works without pkwb. Linux only.
+No C++ compiler takes part, so this takes tenths of a second. The file stands alone: copied into a folder ``utils``
+beside your own, or anywhere on the path, it works without pkwb. Linux only.
 """
 
 from __future__ import annotations
@@ -44,17 +44,16 @@ _FORMATS = {"f32": "=f", "f64": "=d"} | {
 }
 _WORDS = {"B": "a bool or char", "H": "a short", "I": "an int", "Q": "a pointer or a 64-bit integer"}
 _STDINT = b"""
-#pragma once
-typedef signed char int8_t; typedef short int16_t; typedef int int32_t; typedef signed long long int64_t;
+typedef signed char int8_t; typedef short int16_t; typedef int int32_t; typedef signed long long int64_t, intptr_t;
 typedef unsigned char uint8_t; typedef unsigned short uint16_t; typedef unsigned int uint32_t;
-typedef unsigned long long uint64_t; typedef int64_t intptr_t; typedef uint64_t uintptr_t;
+typedef unsigned long long uint64_t, uintptr_t;
 """
 
 
 class CompileError(SyntaxError):
-    """NVRTC refused a source. ``msg`` is its log, with lines of the text: ``kernel.cu(12): error: ...``.
+    """NVRTC refused a source: its first error, as ``kernel.cu(12): error: ...``; the whole log goes to stderr.
 
-    ``filename`` and ``lineno`` are where the first error stands in the Python file, if the text is written there as is.
+    ``filename`` and ``lineno`` are where that stands in the Python file, if the text is written there as is.
     """
 
 
@@ -160,9 +159,8 @@ def _encoded(value: Any, code: str) -> Any:
         return _struct_bytes(value, int(code[:-1]))
     if code in "fd":
         return float(value)
-    if code == "Q" and (value is None or isinstance(value, torch.Tensor)):
-        return _address(value)
-    bits, number = 8 * struct.calcsize("=" + code), operator.index(value)
+    number = _address(value) if code == "Q" else operator.index(value)
+    bits = 8 * struct.calcsize("=" + code)
     if not -(1 << bits - 1) <= number < 1 << bits:
         raise ValueError(f"{number} does not fit into {bits} bits")
     return number & (1 << bits) - 1
@@ -171,7 +169,7 @@ def _encoded(value: Any, code: str) -> Any:
 def _address(value: Any) -> int:
     if isinstance(value, torch.Tensor):
         if not (value.is_cuda or value.is_pinned()):
-            raise ValueError(f"the tensor lies on the {value.device.type}, where no kernel reaches it; use .cuda()")
+            raise ValueError(f"the tensor lies on the {value.device.type}, where no kernel reaches it")
         return value.data_ptr()
     return 0 if value is None else operator.index(value)
 
@@ -227,11 +225,9 @@ def _run(nvrtc: ctypes.CDLL, source: str, name: str, flags: list[str]) -> _Built
     nvrtc.nvrtcCreateProgram(ctypes.byref(program), source.encode(), b"kernel.cu", 2, headers, names)
     try:
         nvrtc.nvrtcAddNameExpression(program, name.encode())
-        code = nvrtc.nvrtcCompileProgram(program, len(flags), (ctypes.c_char_p * len(flags))(*map(str.encode, flags)))
-        if code:
+        if nvrtc.nvrtcCompileProgram(program, len(flags), (ctypes.c_char_p * len(flags))(*map(str.encode, flags))):
             log = _output(nvrtc, program, "ProgramLog").decode(errors="replace").strip("\0\n ")
-            words = _explained(log, name) or f"NVRTC failed with code {code}; check the options {flags}"
-            raise CompileError(words, *filter(None, [_first_error(log, source)]))
+            raise _refusal(log, source, name, flags)
         nvrtc.nvrtcGetLoweredName(program, name.encode(), ctypes.byref(lowered))
         entry = (lowered.value or b"").decode()
         ptx = _output(nvrtc, program, "PTX").decode(errors="replace")
@@ -248,22 +244,21 @@ def _output(nvrtc: ctypes.CDLL, program: ctypes.c_void_p, what: str) -> bytes:
     return text.raw[: size.value]
 
 
-def _explained(log: str, name: str) -> str:
-    """The log; where its only fault is the name that was asked for, what that name has to be."""
-    only_name = "__nv_name_map" in log and not re.search(r"^kernel\.cu\(\d+\): .*error", log, re.MULTILINE)
-    return f"the source has no __global__ function {name!r}; is its template full?" if only_name else log
-
-
-def _first_error(log: str, source: str) -> tuple[str, int, None, str] | None:
-    """File, line and text of the first error, where a caller's file holds the source."""
-    found, frame = re.search(r"^kernel\.cu\((\d+)\): .*error", log, re.MULTILINE), sys._getframe(1)
-    while found and frame.f_back:
+def _refusal(log: str, source: str, name: str, flags: list[str]) -> CompileError:
+    first = re.search(r"^kernel\.cu\((\d+)\): .*error.*", log, re.MULTILINE)
+    if first is None and "__nv_name_map" in log:
+        return CompileError(f"the source has no __global__ function {name!r}; is its template full?")
+    if first is None:
+        return CompileError(log or f"NVRTC takes none of this: {flags}")
+    print(log, file=sys.stderr)
+    inside, frame = int(first[1]), sys._getframe()
+    while frame.f_back:
         frame = frame.f_back
         before, here, _after = "".join(linecache.getlines(frame.f_code.co_filename)).partition(source)
         if here:
-            inside = int(found[1])
-            return frame.f_code.co_filename, before.count("\n") + inside, None, source.split("\n")[inside - 1]
-    return None
+            line = before.count("\n") + inside
+            return CompileError(first[0], (frame.f_code.co_filename, line, None, source.split("\n")[inside - 1]))
+    return CompileError(first[0])
 
 
 def _parameters(ptx: str, entry: str) -> list[str]:
@@ -332,9 +327,9 @@ def _trim(folder: Path) -> None:
 @functools.cache
 def _nvrtc() -> tuple[ctypes.CDLL, tuple[str, ...]]:
     """NVRTC and the folders of CUDA's headers; of several, the one of PyTorch's own CUDA version."""
-    wanted = (torch.version.cuda or "").split(".")[0]
+    wanted = "." + (torch.version.cuda or "").split(".")[0]
     found = [path for folder in _toolkits() for path in sorted(folder.glob("lib*/libnvrtc.so.*"))]
-    for path in sorted(found, key=lambda path: path.suffixes[1:2] != [f".{wanted}"]):
+    for path in sorted(found, key=lambda path: path.suffixes[1:2] != [wanted]):
         with contextlib.suppress(OSError):
             for builtins in path.parent.glob("libnvrtc-builtins.so.*"):
                 ctypes.CDLL(str(builtins))
@@ -371,12 +366,8 @@ class _Attribute(ctypes.Structure):
 
 
 class _Config(ctypes.Structure):
-    _fields_ = [
-        *((name, ctypes.c_uint) for name in ("gx", "gy", "gz", "bx", "by", "bz", "smem")),
-        ("stream", ctypes.c_void_p),
-        ("attributes", ctypes.POINTER(_Attribute)),
-        ("count", ctypes.c_uint),
-    ]
+    _fields_ = [(name, ctypes.c_uint) for name in ("gx", "gy", "gz", "bx", "by", "bz", "smem")]
+    _fields_ += [("stream", ctypes.c_void_p), ("attributes", ctypes.POINTER(_Attribute)), ("count", ctypes.c_uint)]
 
 
 def _attributes(cooperative: bool, cluster: Dims | None) -> Any:

@@ -7,12 +7,15 @@
 namespace pkwb::cuda {
 
 inline cudaDeviceProp* getDeviceProperties(DeviceIndex device) {
-  static std::map<DeviceIndex, cudaDeviceProp> known;
-  const auto found = known.find(device);
-  if (found != known.end()) return &found->second;
-  cudaDeviceProp properties{};
-  C10_CUDA_CHECK(cudaGetDeviceProperties(&properties, device));
-  return &known.emplace(device, properties).first->second;
+  static std::array<std::optional<cudaDeviceProp>, 128> known;
+  TORCH_CHECK(device >= 0, "no device has the number ", static_cast<int>(device));
+  auto& found = known[static_cast<size_t>(device)];
+  if (!found.has_value()) {
+    cudaDeviceProp properties{};
+    C10_CUDA_CHECK(cudaGetDeviceProperties(&properties, device));
+    found = properties;
+  }
+  return &*found;
 }
 inline cudaDeviceProp* getCurrentDeviceProperties() { return getDeviceProperties(current_device()); }
 inline int warp_size() { return getCurrentDeviceProperties()->warpSize; }

@@ -57,10 +57,11 @@ inline void warn(const char* file, int line, const char* function, const std::st
   }
 
 #define TORCH_CHECK(condition, ...) PKWB_CHECK(runtime, condition, ##__VA_ARGS__)
-#define TORCH_CHECK_INDEX(condition, ...) PKWB_CHECK(index, condition, ##__VA_ARGS__)
-#define TORCH_CHECK_VALUE(condition, ...) PKWB_CHECK(value, condition, ##__VA_ARGS__)
-#define TORCH_CHECK_TYPE(condition, ...) PKWB_CHECK(type, condition, ##__VA_ARGS__)
-#define TORCH_CHECK_NOT_IMPLEMENTED(condition, ...) PKWB_CHECK(not_implemented, condition, ##__VA_ARGS__)
+// torch takes these with a text only.
+#define TORCH_CHECK_INDEX(condition, text, ...) PKWB_CHECK(index, condition, text, ##__VA_ARGS__)
+#define TORCH_CHECK_VALUE(condition, text, ...) PKWB_CHECK(value, condition, text, ##__VA_ARGS__)
+#define TORCH_CHECK_TYPE(condition, text, ...) PKWB_CHECK(type, condition, text, ##__VA_ARGS__)
+#define TORCH_CHECK_NOT_IMPLEMENTED(condition, text, ...) PKWB_CHECK(not_implemented, condition, text, ##__VA_ARGS__)
 
 #define TORCH_INTERNAL_ASSERT(condition, ...)                                                              \
   if (__builtin_expect(static_cast<bool>(!(condition)), 0)) {                                              \

@@ -16,7 +16,7 @@ struct Function {
   std::string doc;
   std::string result;
   std::vector<Parameter> parameters;
-  std::shared_ptr<void> callable;
+  void* callable = nullptr;  // kept for as long as the process lives
   // The result as a new reference, or null when an argument does not fit. Throws what the function throws.
   PyObject* (*invoke)(const Function& self, PyObject* const* arguments) = nullptr;
 };
@@ -62,7 +62,7 @@ template <typename Callable>
 PyObject* invoke_erased(const Function& self, PyObject* const* objects) {
   using Types = typename Signature<Callable>::Types;
   using Result = std::remove_reference_t<typename Signature<Callable>::Returned>;
-  return invoke(*static_cast<Callable*>(self.callable.get()), objects, static_cast<Types*>(nullptr),
+  return invoke(*static_cast<Callable*>(self.callable), objects, static_cast<Types*>(nullptr),
                 static_cast<Result*>(nullptr), std::make_index_sequence<std::tuple_size_v<Types>>());
 }
 
@@ -78,7 +78,7 @@ Function record(std::string name, Callable callable) {
   function.name = std::move(name);
   function.result = ResultName<typename Signature<Callable>::Returned>::name();
   function.parameters = unnamed_parameters(static_cast<Types*>(nullptr));
-  function.callable = std::make_shared<Callable>(std::move(callable));
+  function.callable = new Callable(std::move(callable));
   function.invoke = &invoke_erased<Callable>;
   return function;
 }

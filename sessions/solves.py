@@ -1,0 +1,138 @@
+"""Runs of language models in the session store: what was asked, what came, what it was worth."""
+
+from __future__ import annotations
+
+import json
+import secrets
+import sqlite3
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from sessions.model import Outcome, Proposal, Solve
+from sessions.store import Store, pack, unpack
+from workbench.errors import UsageError
+from workbench.events import ProposalFinished
+from workbench.target import Target
+
+_SOLVE = "name, problem, backend, model, feedback, world, size, dtype, device, started, state, reason, options"
+_PROPOSAL = "id, run, sample, step, started, outcome, prompt, tokens_in, tokens_out, cost, seconds, sent, reply, answer"
+_OUTCOME = """
+SELECT solves.name AS run, solves.problem, solves.backend, solves.model, solves.feedback, solves.world, solves.size,
+    solves.dtype, solves.device, coalesce(attempts.manner, '') AS manner, proposals.sample, proposals.step,
+    coalesce(attempts.status, proposals.outcome) AS status, attempts.speedup
+FROM proposals JOIN solves ON solves.name = proposals.run LEFT JOIN attempts ON attempts.proposal = proposals.id
+WHERE coalesce(attempts.status, proposals.outcome) NOT IN
+    ('superseded', 'cancelled', 'infra', 'unknown', 'error', 'code')
+ORDER BY proposals.id
+"""
+"""Steps that say something about the model: what was not judged to its end says nothing."""
+
+
+class Solves:
+    """Runs, their proposals and outcomes. All methods may block as those of the store; errors as in its ``record``."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def begin(self, target: Target, model: str, feedback: str, options: Mapping[str, Any]) -> Solve:
+        """A new run."""
+        values = {
+            "name": f"solve-{time.strftime('%Y%m%d-%H%M%S')}-{secrets.token_hex(2)}",
+            "problem": target.problem.stem,
+            "backend": target.backend,
+            "model": model,
+            "feedback": feedback,
+            "world": target.world,
+            "size": target.binding.size,
+            "dtype": target.binding.dtype,
+            "device": target.device,
+            "started": time.time(),
+            "state": "running",
+            "reason": "",
+            "options": json.dumps(dict(options)),
+        }
+        self._store.write(lambda db: _insert(db, "solves", values))
+        return self.solve(str(values["name"]))
+
+    def mark(self, name: str, state: str, reason: str = "") -> None:
+        """Set the state of a run."""
+        statement = "UPDATE solves SET state = ?, reason = ? WHERE name = ?"
+        self._store.write(lambda db: db.execute(statement, (state, reason, name)))
+
+    def solve(self, name: str) -> Solve:
+        """One run; UsageError if there is none of that name."""
+        found = self._store.read(f"SELECT {_SOLVE} FROM solves WHERE name = ?", (name,))
+        if not found:
+            raise UsageError(f"there is no run {name}: `pkwb solve --list` shows what is kept")
+        return _solve(found[0])
+
+    def solves(self, limit: int = 50) -> list[Solve]:
+        """Runs, newest first."""
+        return [
+            _solve(row)
+            for row in self._store.read(f"SELECT {_SOLVE} FROM solves ORDER BY started DESC LIMIT ?", (limit,))
+        ]
+
+    def propose(
+        self, run: str, sample: int, step: int, prompt: str, sent: Sequence[Mapping[str, str]], came: ProposalFinished
+    ) -> int:
+        """Keep a reply; returns the proposal's id."""
+        values = {
+            "run": run,
+            "sample": sample,
+            "step": step,
+            "started": came.time - came.seconds,
+            "outcome": came.outcome,
+            "prompt": prompt,
+            "tokens_in": came.tokens_in,
+            "tokens_out": came.tokens_out,
+            "cost": came.cost_usd,
+            "seconds": came.seconds,
+            "sent": pack(json.dumps([dict(message) for message in sent])),
+            "reply": pack(came.reply),
+        }
+        return self._store.write(lambda db: _insert(db, "proposals", values))
+
+    def answer(self, proposal: int, text: str) -> None:
+        """Keep what the model is told of a proposal."""
+        statement = "UPDATE proposals SET answer = ? WHERE id = ?"
+        self._store.write(lambda db: db.execute(statement, (pack(text), proposal)))
+
+    def proposals(self, run: str) -> list[Proposal]:
+        """The proposals of a run, in the order in which they were made."""
+        return [
+            _proposal(row)
+            for row in self._store.read(f"SELECT {_PROPOSAL} FROM proposals WHERE run = ? ORDER BY id", (run,))
+        ]
+
+    def proposal(self, proposal_id: int) -> Proposal:
+        """One proposal; UsageError if it is not kept."""
+        found = self._store.read(f"SELECT {_PROPOSAL} FROM proposals WHERE id = ?", (proposal_id,))
+        if not found:
+            raise UsageError(f"the proposal {proposal_id} is not kept any more")
+        return _proposal(found[0])
+
+    def attempt_of(self, proposal: int) -> int:
+        """The id of the newest attempt that a proposal became; 0 where there is none."""
+        found = self._store.read("SELECT max(id) AS id FROM attempts WHERE proposal = ?", (proposal,))
+        return int(found[0]["id"] or 0)
+
+    def outcomes(self) -> list[Outcome]:
+        """Every judged step of every run, for scores."""
+        return [Outcome(**dict(row)) for row in self._store.read(_OUTCOME)]
+
+
+def _insert(db: sqlite3.Connection, table: str, values: Mapping[str, Any]) -> int:
+    names, marks = ", ".join(values), ", ".join("?" * len(values))
+    return int(db.execute(f"INSERT INTO {table} ({names}) VALUES ({marks})", tuple(values.values())).lastrowid or 0)
+
+
+def _solve(row: sqlite3.Row) -> Solve:
+    return Solve(**{**dict(row), "options": json.loads(row["options"])})
+
+
+def _proposal(row: sqlite3.Row) -> Proposal:
+    texts = {"sent": tuple(json.loads(unpack(row["sent"]))), "reply": unpack(row["reply"])}
+    answer = None if row["answer"] is None else unpack(row["answer"])
+    return Proposal(**{**dict(row), **texts, "answer": answer})

@@ -1,0 +1,123 @@
+"""The prompt of a problem, from the workbench's own facts: statement, shapes, reference, machine, bytes, roofline."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from problems.model import Input
+from problems.starter import starter_text
+from problems.wording import EFFECTS, argument, by_rank, comparisons, figure_by_rank, result, signature
+from workbench.config import Settings
+from workbench.errors import UsageError
+from workbench.llm.client import Messages
+from workbench.llm.devices import processors_of
+from workbench.llm.labels import requirement_text
+from workbench.llm.templates import Templates
+from workbench.rooflines import Rows, find_roofline, roofline_rows
+from workbench.target import Target
+from workbench.topology.detect import detect
+from workbench.topology.model import Device, Link, Topology
+from workbench.topology.terms import RATES
+
+_FIGURES = {
+    "needed_bytes": "bytes that a rank must send or receive",
+    "reference_bytes": "bytes that the reference's collectives move a rank",
+    "hbm_bytes": "bytes of memory that a rank reads and writes at least",
+    "flops": "operations a rank",
+}
+
+
+def conversation_start(target: Target, settings: Settings) -> Messages:
+    """The first messages of a conversation: what holds for every problem, then the problem.
+
+    Raises UsageError for templates that cannot be rendered, ProblemError and TopologyError as their parts do.
+    """
+    facts = prompt_facts(target, settings)
+    templates = Templates(settings.llm.templates)
+    rendered = {"system": templates.render("system.md", facts), "user": templates.render("task.md", facts)}
+    return [{"role": role, "content": text} for role, text in rendered.items()]
+
+
+def prompt_facts(target: Target, settings: Settings) -> dict[str, Any]:
+    """What the templates ``system.md`` and ``task.md`` can say, by name."""
+    binding, problem = target.binding, target.problem
+    found = find_roofline(binding, settings)
+    return {
+        "target": target,
+        "signature": signature(problem),
+        "arguments": [(item.name, _argument(target, item)) for item in problem.inputs],
+        "results": [(item.name, result(binding, item)) for item in problem.outputs],
+        "comparisons": comparisons(binding),
+        "reference": problem.reference_source().strip(),
+        "machine": list(_machine(target)),
+        "figures": _figures(target),
+        "roofline": roofline_rows(found, problem.number),
+        "requirement": requirement_text(settings.llm.require),
+        "example": starter_text(problem, target.backend).strip(),
+    }
+
+
+def _argument(target: Target, item: Input) -> str:
+    facts = (argument(target.binding, item), EFFECTS[item.mutates], item.note)
+    return "; ".join(filter(None, facts))
+
+
+def _figures(target: Target) -> Rows:
+    if not target.problem.figures.known:
+        return []
+    return [
+        (words, by_rank([f"{value:,.0f}" for value in figure_by_rank(target.binding, name)]))
+        for name, words in _FIGURES.items()
+    ]
+
+
+def _machine(target: Target) -> Iterator[str]:
+    """Ranks and devices, links, rates, and what is to be known about them."""
+    try:
+        topology = target.what_if or detect(target.world, target.device)
+    except UsageError as error:
+        yield f"{target.place}; their links cannot be seen: {error}"
+        return
+    what_if = " (the figures below are of this system, whatever the ranks run on)" if topology.imagined else ""
+    yield f"{topology.name}{what_if}"
+    yield from dict.fromkeys(_device(device) for device in topology.devices if device.rank is not None)
+    yield from _links(topology)
+    yield from _rates(topology, target.binding.dtype)
+    yield from topology.notes
+
+
+def _device(device: Device) -> str:
+    found = processors_of(device.model) if device.kind == "gpu" else None
+    cores = f"{device.cores} core{'s' if device.cores != 1 else ''}" if device.cores else ""
+    parts = (
+        device.model,
+        cores,
+        f"{device.memory_bytes / 1e9:.0f} GB of memory" if device.memory_bytes else "",
+        f"{found.count} multiprocessors" if found else "",
+        f"{found.shared_kb} KiB of shared memory a block" if found else "",
+        f"compute capability {found.capability}" if found else "",
+    )
+    return f"each rank: {', '.join(filter(None, parts))}"
+
+
+def _links(topology: Topology) -> Iterator[str]:
+    """One line for the links that are alike."""
+    alike: dict[tuple[str, str], list[Link]] = {}
+    groups = {group.name for group in topology.groups}
+    for link in topology.links:
+        alike.setdefault((link.label, link.b if link.b in groups else ""), []).append(link)
+    for (label, hub), links in alike.items():
+        ends = ", ".join(link.a if hub else f"{link.a} to {link.b}" for link in links)
+        yield f"link: {label}: {ends}{f', each to {hub}' if hub else ''}"
+
+
+def _rates(topology: Topology, dtype: str) -> Iterator[str]:
+    rates = topology.rates
+    if rates.hbm_gbps:
+        yield f"memory: {rates.hbm_gbps.value:,.0f} GB/s a device"
+    name = next((name for name in RATES.get(dtype, (dtype,)) if name in rates.tflops), None)
+    if name:
+        yield f"compute: {rates.tflops[name].value:,.0f} TFLOP/s a device, dense {name}"
+    if rates.alpha_us:
+        yield f"one step from device to device: about {rates.alpha_us.value:g} us"
