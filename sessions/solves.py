@@ -9,7 +9,8 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from sessions.model import Outcome, Proposal, Solve
+from sessions.model import Attempt, Outcome, Proposal, Solve
+from sessions.rows import ATTEMPT_COLUMNS, to_attempt
 from sessions.store import Store, pack, unpack
 from workbench.errors import UsageError
 from workbench.events import ProposalFinished
@@ -24,9 +25,11 @@ SELECT solves.name AS run, solves.problem, solves.backend, solves.model, solves.
 FROM proposals JOIN solves ON solves.name = proposals.run LEFT JOIN attempts ON attempts.proposal = proposals.id
 WHERE coalesce(attempts.status, proposals.outcome) NOT IN
     ('superseded', 'cancelled', 'infra', 'unknown', 'error', 'code')
+    AND (solves.state = 'finished'
+        OR proposals.sample < (SELECT max(sample) FROM proposals AS others WHERE others.run = solves.name))
 ORDER BY proposals.id
 """
-"""Steps that say something about the model: what was not judged to its end says nothing."""
+"""Steps that say something about the model: neither proposals that were not judged, nor the sample that a run stopped in."""
 
 
 class Solves:
@@ -117,6 +120,13 @@ class Solves:
         """The id of the newest attempt that a proposal became; 0 where there is none."""
         found = self._store.read("SELECT max(id) AS id FROM attempts WHERE proposal = ?", (proposal,))
         return int(found[0]["id"] or 0)
+
+    def attempts(self, run: str) -> dict[int, Attempt]:
+        """What the proposals of a run were worth, by their ids; the newest attempt of each."""
+        mine = "SELECT id FROM proposals WHERE run = ?"
+        query = f"SELECT {ATTEMPT_COLUMNS} FROM attempts WHERE proposal IN ({mine}) ORDER BY id"
+        found = [to_attempt(row) for row in self._store.read(query, (run,))]
+        return {attempt.proposal: attempt for attempt in found if attempt.proposal is not None}
 
     def outcomes(self) -> list[Outcome]:
         """Every judged step of every run, for scores."""

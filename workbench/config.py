@@ -160,7 +160,7 @@ class LlmSettings:
     timeout: float = setting(300.0, "seconds without a token after which a reply has failed", least=0.1)
     retries: int = setting(5, "times that a request is sent again after a rate limit or a server's error", least=0)
     input_price: float = setting(-1.0, "US dollars a million tokens sent; negative = as litellm knows it", least=-1)
-    output_price: float = setting(-1.0, "US dollars a million tokens of replies; negative = as litellm knows it", least=-1)
+    output_price: float = setting(-1.0, "the same for tokens of replies", least=-1)
     require: str = setting(
         "", "what may move data, as a wish and a label: library, hybrid, custom, or names of movers", "--require"
     )

@@ -449,7 +449,7 @@ class ProposalWaiting(Event):
 
 
 ProposalOutcome = Literal["code", "no-code", "cut-off", "cancelled", "error"]
-"""``code``: a whole file that defines solution. ``cut-off``: the reply ended inside it. ``error``: there is no reply."""
+"""``code``: a whole file that defines solution. ``cut-off``: the reply ended inside it. ``error``: there is none."""
 ProposalTrouble = Literal[
     "", "key", "network", "rate", "context", "model", "timeout", "server", "request", "budget", "proposer"
 ]
@@ -491,8 +491,9 @@ class SolveStep(Event):
     label: str = ""
     """``library``, ``hybrid`` or ``custom``: what the source moves data with."""
     best: Ratio | None = None
-    best_attempt: int = 0
-    """The number of the attempt that ``best`` belongs to; 0 while none is right."""
+    best_sample: int = 0
+    best_step: int = 0
+    """Which proposal ``best`` belongs to; 0 while none is right."""
     spent_usd: float = 0.0
     tokens: int = 0
 
@@ -511,12 +512,16 @@ class SolveFinished(Event):
     ending: SolveEnding
     reason: str
     samples: int
+    """Samples that were begun."""
     correct: int
-    """Samples with at least one right attempt."""
+    """Those with at least one right attempt."""
     best: Ratio | None = None
-    best_attempt: int = 0
+    best_sample: int = 0
+    best_step: int = 0
+    best_id: int = 0
+    """The id of the best attempt in the session store; 0 while none is right."""
     best_digest: str = ""
-    """Hex SHA-256 of the best source; empty while none is right."""
+    """Hex SHA-256 of its source."""
     label: str = ""
     spent_usd: float = 0.0
     tokens: int = 0

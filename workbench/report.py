@@ -5,9 +5,25 @@ Verdicts come in JSON form: those of the session store look like fresh ones.
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
-from workbench.events import BUILD_WORDS, BuildFinished, Diagnostic, Event, Log, Notice, PhaseChanged, RanksReady, RankStack
+from workbench.events import (
+    BUILD_WORDS,
+    BuildFinished,
+    Diagnostic,
+    Event,
+    Log,
+    Notice,
+    PhaseChanged,
+    ProposalFinished,
+    ProposalStarted,
+    ProposalWaiting,
+    ProposerChanged,
+    RanksReady,
+    RankStack,
+    SolveStep,
+)
 from workbench.judge.manner import manner
 from workbench.tables import table
 
@@ -184,6 +200,36 @@ def _notice(event: Notice) -> list[str]:
     return [f"pkwb: {event.severity}: {event.text}"]
 
 
+def _proposer(event: ProposerChanged) -> list[str]:
+    if event.state == "loading":
+        return ["the process that asks models is loading"]
+    detail = f" after {event.elapsed_s:.1f} s" if event.state == "ready" else f": {event.detail}"
+    return [f"the process that asks models is {event.state}{detail}"]
+
+
+def _asked(event: ProposalStarted) -> list[str]:
+    return [f"asking {event.model}: {len(event.sent):,} characters are new to it"]
+
+
+def _waiting(event: ProposalWaiting) -> list[str]:
+    return [f"asking again in {event.seconds:.0f} s: {event.reason}"]
+
+
+def _reply(event: ProposalFinished) -> list[str]:
+    cost = f", ${event.cost_usd:.4f}" if event.cost_usd is not None else ""
+    tokens = f"{event.tokens_in:,} tokens in, {event.tokens_out:,} out{cost}"
+    reason = f": {event.reason}" if event.reason else ""
+    return [f"{event.outcome} after {event.seconds:.1f} s, {tokens}{reason}"]
+
+
+def _step(event: SolveStep) -> list[str]:
+    speedup = f" {speedup_text(dataclasses.asdict(event.speedup))}" if event.speedup else ""
+    label = f", {event.label}" if event.label else ""
+    best = f"; best {event.best.median:.2f}x (proposal {event.best_step})" if event.best else ""
+    head = f"sample {event.sample}, proposal {event.step} of {event.steps}: {event.status}{speedup}{label}{best}"
+    return [f"{head}; ${event.spent_usd:.2f} spent"]
+
+
 _PROGRESS: dict[type[Event], Any] = {
     RanksReady: _ranks,
     PhaseChanged: _phase,
@@ -192,4 +238,9 @@ _PROGRESS: dict[type[Event], Any] = {
     RankStack: _stack,
     Log: _log,
     Notice: _notice,
+    ProposerChanged: _proposer,
+    ProposalStarted: _asked,
+    ProposalWaiting: _waiting,
+    ProposalFinished: _reply,
+    SolveStep: _step,
 }

@@ -9,6 +9,7 @@ from workbench.build.model import Toolchain
 _SCRIPT = """#!/bin/sh
 here={here}
 [ "$1" = --version ] && {{ echo "Cuda compilation tools, release {release}, V{release}.88"; exit 0; }}
+case "$*" in *--dryrun*) exit 0;; esac
 echo "$*" >> "$here/calls"
 out=; unit=
 while [ $# -gt 0 ]; do

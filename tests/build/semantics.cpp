@@ -1,4 +1,4 @@
-// Functions of every kind of argument, result and error that slim headers know; the same text compiles with torch's own.
+// Functions of every kind of argument, result and error that slim headers know; it compiles with torch's own as well.
 #include <torch/extension.h>
 
 #include <new>
@@ -42,7 +42,7 @@ int64_t asks(torch::Tensor tensor, int question) {
   if (question == 12) return tensor.is_cuda() * 2 + tensor.is_cpu();
   if (question == 13) return tensor.dtype() == torch::kFloat32;
   if (question == 14) return static_cast<int64_t>(tensor.scalar_type());
-  if (question == 15) return tensor.is_cpu() && tensor.numel() > 1 ? static_cast<int64_t>(tensor.data_ptr<float>()[1]) : -2;
+  if (question == 15 && tensor.is_cpu() && tensor.numel() > 1) return static_cast<int64_t>(tensor.data_ptr<float>()[1]);
   if (question == 16) return tensor.device().is_cuda() + tensor.device().has_index() * 2;
   if (question == 17) return tensor.contiguous().is_contiguous() + 2 * tensor.contiguous().is_same(tensor);
   return -1;

@@ -1,23 +1,22 @@
-"""Builds for tests, without the service: the commands of a slim build, and plain ones with torch's own headers."""
+"""Builds for tests, without the service: the commands of a slim and of a full build, run in a folder."""
 
 from __future__ import annotations
 
 import functools
 import subprocess
 import sys
-import sysconfig
 from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 from workbench.build import fast
-from workbench.build.model import CPP_UNIT, CUDA_UNIT, Request, Toolchain
+from workbench.build.arch import choose_arch
+from workbench.build.full import full_commands, unit_text
+from workbench.build.model import CPP_UNIT, CUDA_UNIT, Command, Request, Toolchain
 from workbench.build.toolchain import find_toolchain
 
 STUBS = Path(__file__).parent / "toolkit_stubs"
-CUDA_PRELUDE = "#include <torch/types.h>\n#include <cuda.h>\n#include <cuda_runtime.h>\n"
-CPP_PRELUDE = "#include <torch/extension.h>\n"
 
 
 class CompileError(Exception):
@@ -28,6 +27,12 @@ class CompileError(Exception):
 def tools() -> Toolchain:
     """The compilers and the torch of this machine."""
     return find_toolchain()
+
+
+@functools.cache
+def arch() -> str:
+    """What CUDA text is compiled for."""
+    return choose_arch("")
 
 
 def needs_cxx() -> None:
@@ -46,10 +51,21 @@ def needs_nvcc() -> None:
 def write_units(request: Request, folder: Path) -> None:
     """The job's folder as the service prepares it."""
     fast.write_headers(tools(), folder)
-    if request.cuda:
-        (folder / CUDA_UNIT).write_text(CUDA_PRELUDE + request.cuda, encoding="utf-8")
-    if request.cpp:
-        (folder / CPP_UNIT).write_text(CPP_PRELUDE + request.cpp, encoding="utf-8")
+    for unit, text in ((CUDA_UNIT, request.cuda), (CPP_UNIT, request.cpp)):
+        if text:
+            (folder / unit).write_text(unit_text(unit, text), encoding="utf-8")
+
+
+def compile_command(request: Request, *, full: bool = False) -> tuple[str, ...]:
+    """The compiler process of a request's one unit."""
+    stages = full_commands(request, tools(), arch(), "k.so") if full else _slim_stages(request, "k.so", "runtime.o")
+    return stages[0][0].argv
+
+
+def compile_only(request: Request, folder: Path, *, full: bool = False) -> None:
+    """Compile the one unit of a request, without linking it. Raises CompileError."""
+    write_units(request, folder)
+    run(compile_command(request, full=full), folder)
 
 
 def build_slim(request: Request, folder: Path, runtime: Path) -> Path:
@@ -58,33 +74,25 @@ def build_slim(request: Request, folder: Path, runtime: Path) -> Path:
     if not runtime.exists():
         run(fast.runtime_commands(tools(), str(runtime))[0].argv, folder)
     library = f"{request.name}.so"
-    for stage in fast.slim_commands(request, tools(), "90", str(runtime), library):
+    return _made(_slim_stages(request, library, str(runtime)), folder, library)
+
+
+def build_full(request: Request, folder: Path) -> Path:
+    """The same with torch's own headers."""
+    write_units(request, folder)
+    library = f"{request.name}.so"
+    return _made(full_commands(request, tools(), arch(), library), folder, library)
+
+
+def _slim_stages(request: Request, library: str, runtime: str) -> tuple[tuple[Command, ...], ...]:
+    return fast.slim_commands(request, tools(), arch(), runtime, library)
+
+
+def _made(stages: tuple[tuple[Command, ...], ...], folder: Path, library: str) -> Path:
+    for stage in stages:
         for command in stage:
             run(command.argv, folder)
     return folder / library
-
-
-def compile_slim(request: Request, folder: Path) -> None:
-    """Compile the one unit of a request, without linking it. Raises CompileError."""
-    write_units(request, folder)
-    run(fast.slim_commands(request, tools(), "90", "", "")[0][0].argv, folder)
-
-
-def real_flags(name: str) -> tuple[str, ...]:
-    """What every compilation with torch's own headers needs."""
-    includes = (*tools().torch_includes, sysconfig.get_paths()["include"], str(STUBS))
-    defines = (f"-DTORCH_EXTENSION_NAME={name}", "-DTORCH_API_INCLUDE_EXTENSION_H")
-    return (f"-std=c++{tools().std}", *defines, *(f"-I{folder}" for folder in includes))
-
-
-def build_real(name: str, cpp: str, folder: Path) -> Path:
-    """The library of a C++ text with torch's own headers."""
-    (folder / CPP_UNIT).write_text(CPP_PRELUDE + cpp, encoding="utf-8")
-    library = folder / f"{name}.so"
-    flags = ("-O0", "-fPIC", "-shared", *real_flags(name), CPP_UNIT, "-o", str(library))
-    libraries = ("-Wl,--no-as-needed", "-lc10", "-ltorch_cpu", "-ltorch", "-ltorch_python")
-    run((tools().cxx, *flags, f"-L{tools().torch_lib}", *libraries), folder)
-    return library
 
 
 def run(argv: Sequence[str], folder: Path) -> str:

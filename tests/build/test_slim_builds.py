@@ -16,18 +16,18 @@ from tests.build.joined import joined
 from tests.build.slim_builds import (
     STUBS,
     CompileError,
+    build_full,
     build_slim,
-    compile_slim,
+    compile_command,
+    compile_only,
     needs_cxx,
     needs_nvcc,
     python,
-    real_flags,
     run,
     tools,
-    write_units,
 )
 from workbench.build import fast
-from workbench.build.model import CUDA_UNIT, Request
+from workbench.build.model import Request
 from workbench.build.slim import headers
 
 TEXTS = cuda_texts()
@@ -38,6 +38,10 @@ _FAKE_CUBLAS = 'extern "C" int cublasGemmEx() { return 15; }\n'
 def runtime(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Where the compiled runtime goes; the first build makes it."""
     return tmp_path_factory.mktemp("runtime") / "runtime.o"
+
+
+def _all_joined() -> str:
+    return "#undef TORCH_EXTENSION_NAME\n" + joined(TEXTS)
 
 
 def _request(name: str, cuda: str, folder: Path) -> Request:
@@ -60,11 +64,17 @@ print(json.dumps(found))
 """
 
 
+_LOAD = """
+import ctypes, sys, torch
+try: ctypes.CDLL(sys.argv[1])
+except OSError as error: print(error)
+"""
+
+
 def test_every_candidate_builds_and_loads(tmp_path: Path, runtime: Path) -> None:
     """Candidates of all kinds compile with slim headers, and load into a torch without CUDA."""
     needs_nvcc()
-    text = "#undef TORCH_EXTENSION_NAME\n" + joined(TEXTS)
-    library = build_slim(_request("all", text, tmp_path), tmp_path, runtime)
+    library = build_slim(_request("all", _all_joined(), tmp_path), tmp_path, runtime)
     found = json.loads(python(_LOAD_ALL, str(library), *TEXTS))
     assert len(found) == len(TEXTS) >= 20
     for name, functions in found.items():
@@ -140,7 +150,7 @@ def test_nothing_is_accepted_that_the_full_build_might_refuse(what: str, tmp_pat
     needs_cxx()
     request = Request(name="refused", cpp=(_REFUSED | _LEFT)[what], includes=(f"{tools().cuda_home}/include",))
     with pytest.raises(CompileError, match="error"):
-        compile_slim(request, tmp_path)
+        compile_only(request, tmp_path)
 
 
 @pytest.mark.slow
@@ -148,11 +158,12 @@ def test_nothing_is_accepted_that_the_full_build_might_refuse(what: str, tmp_pat
 def test_torchs_own_headers_refuse_the_same(what: str, tmp_path: Path) -> None:
     """The texts above are refused by the full build as well; one of them when the library is loaded."""
     needs_cxx()
-    (tmp_path / "main.cpp").write_text("#include <torch/extension.h>\n" + _REFUSED[what], encoding="utf-8")
-    command = (tools().cxx, *real_flags("refused"), f"-I{tools().cuda_home}/include", "-fPIC", "-shared", "main.cpp")
-    exported = ("-Wl,--no-undefined", f"-L{tools().torch_lib}", "-lc10", "-ltorch_cpu", "-ltorch", "-ltorch_python")
-    with pytest.raises(CompileError, match=r"error|undefined"):
-        run((*command, *exported, "-Wl,--unresolved-symbols=report-all"), tmp_path)
+    request = Request(name="refused", cpp=_REFUSED[what], includes=(f"{tools().cuda_home}/include",))
+    try:
+        said = python(_LOAD, str(build_full(request, tmp_path)))
+    except CompileError as error:
+        said = str(error)
+    assert re.search(r": error: |undefined symbol", said)
 
 
 def test_cudas_own_conversions_stay_switched_off(tmp_path: Path) -> None:
@@ -160,7 +171,7 @@ def test_cudas_own_conversions_stay_switched_off(tmp_path: Path) -> None:
     needs_nvcc()
     text = "#include <cuda_bf16.h>\n__global__ void k(__nv_bfloat16* p, float* q) { *q = *p; }\n"
     with pytest.raises(CompileError, match="no suitable conversion"):
-        compile_slim(Request(name="k", cuda=text), tmp_path)
+        compile_only(Request(name="k", cuda=text), tmp_path)
 
 
 def test_headers_are_those_of_this_torch(tmp_path: Path) -> None:
@@ -216,17 +227,14 @@ def _names_request() -> Request:
 def test_every_name_of_the_slim_headers_compiles(tmp_path: Path) -> None:
     """The list of names that slim headers offer is true of them."""
     needs_nvcc()
-    compile_slim(_names_request(), tmp_path)
+    compile_only(_names_request(), tmp_path)
 
 
 @pytest.mark.slow
 def test_torchs_own_headers_know_every_name(tmp_path: Path) -> None:
     """What slim headers offer, torch's own offer with the same types."""
     needs_nvcc()
-    request = _names_request()
-    write_units(request, tmp_path)
-    folders = (f"-I{folder}" for folder in request.includes)
-    run((tools().cxx, *real_flags("members"), *folders, "-fsyntax-only", "main.cpp"), tmp_path)
+    compile_only(_names_request(), tmp_path, full=True)
 
 
 @pytest.mark.slow
@@ -234,16 +242,11 @@ def test_torchs_own_headers_know_every_name(tmp_path: Path) -> None:
 def test_device_code_is_the_same_as_with_torchs_own_headers(tmp_path: Path) -> None:
     """All candidates compile with torch's own headers too, and every kernel has the same machine code both ways."""
     needs_nvcc()
-    text = "#undef TORCH_EXTENSION_NAME\n" + joined(TEXTS)
-    request = Request(name="all", cuda=text, cuda_flags=("-O3",), includes=(str(STUBS),))
-    write_units(request, tmp_path)
-    slim = fast.slim_commands(request, tools(), "90", "", "")[0][0].argv
-    common = (*tools().nvcc_flags, "-gencode=arch=compute_90,code=sm_90", "-O3", "--compiler-options=-fPIC")
-    real = (tools().nvcc, "-c", CUDA_UNIT, "-o", "cuda.o", *real_flags("all"), *common)
-    run(real, tmp_path)
-    codes = [_kernels(argv, tmp_path) for argv in (slim, real)]
-    assert len(codes[0]) > 30
-    assert codes[0] == codes[1]
+    request = Request(name="all", cuda=_all_joined(), cuda_flags=("-O3",), includes=(str(STUBS),))
+    compile_only(request, tmp_path, full=True)
+    slim, full = (_kernels(compile_command(request, full=full), tmp_path) for full in (False, True))
+    assert len(slim) > 30
+    assert slim == full
 
 
 def _kernels(argv: Sequence[str], folder: Path) -> Mapping[str, bytes]:

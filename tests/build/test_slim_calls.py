@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.build.slim_builds import build_real, build_slim, needs_cxx, python, tools
+from tests.build.slim_builds import build_full, build_slim, needs_cxx, python, tools
 from workbench.build.model import Request
 
 _HERE = Path(__file__).parent
@@ -33,7 +33,7 @@ def _outcomes(folder: Path) -> Mapping[str, str]:
 
 def test_every_call_ends_as_with_torchs_own_headers(slim: Path, tmp_path: Path) -> None:
     """Over a thousand calls give the same results, the same errors, and take and refuse the same arguments."""
-    real = _outcomes(build_real("semantics", _SOURCE, tmp_path).parent)
+    real = _outcomes(build_full(Request(name="semantics", cpp=_SOURCE), tmp_path).parent)
     found = _outcomes(slim)
     assert len(real) > 1000
     assert {call: came for call, came in found.items() if real[call] != came} == {}

@@ -30,12 +30,16 @@ def source(text: str) -> Source:
     return Source(path=PATH, text=text, digest=hashlib.sha256(text.encode()).hexdigest())
 
 
-def quick_settings(limit: float, **run: Any) -> Settings:
-    """A short limit for loading and for each trial, in seconds, and no timing unless ``samples`` are asked for."""
+def quick_settings(limit: float, full: bool = False, **run: Any) -> Settings:
+    """A short limit for loading and for each trial, in seconds, and no timing unless ``samples`` are asked for.
+
+    ``full``: extensions are built in full only.
+    """
     settings = Settings()
     return dataclasses.replace(
         settings,
         ranks=dataclasses.replace(settings.ranks, python=RANKS_PYTHON),
+        build=dataclasses.replace(settings.build, full=full),
         run=dataclasses.replace(settings.run, **{"samples": 0, "trials": 3, **run}),
         limits=dataclasses.replace(settings.limits, run=limit, stall=limit / 6),
     )
@@ -57,6 +61,7 @@ class Sitting:
         device: str = "cpu",
         shared: SharedGpus | None = None,
         size: str = "smoke",
+        full: bool = False,
         **run: Any,
     ) -> None:
         found = find_problem(problem, []) if isinstance(problem, str) else problem
@@ -66,7 +71,7 @@ class Sitting:
         self.events: list[Event] = []
         self.stream = EventStream()
         self.stream.subscribe(self.events.append)
-        self.engine = self.run(self._engine(target, quick_settings(limit, **run)))
+        self.engine = self.run(self._engine(target, quick_settings(limit, full, **run)))
 
     def run(self, step: Coroutine[Any, Any, T]) -> T:
         """Run one step to its end."""

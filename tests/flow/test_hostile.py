@@ -22,7 +22,7 @@ from tests.flow.candidates import GOOD, with_middle, without
 from tests.flow.sitting import Sitting
 from workbench.events import Notice, PhaseChanged, TimingProgress, to_json
 from workbench.flow.reports import as_ms, diagnostics, loading_answer, loading_failed
-from workbench.flow.sets import CandidateSet
+from workbench.flow.sets import CandidateSet, rank_request
 from workbench.flow.zygote import Zygote
 from workbench.judge.verdicts import Answer, first_cause, overall, reason, settle
 from workbench.ranks.channel import SMALL_LIMIT, encode
@@ -189,13 +189,13 @@ def descriptors() -> int:
 def test_starting_ranks_anew_keeps_no_descriptors(sitting: Sitting) -> None:
     """However often ranks have to be started anew, the screen's process holds as many descriptors as before."""
     sitting.judge(GOOD)
-    sitting.until(lambda: sitting.engine._standby is not None and sitting.engine._standby.done())
+    sitting.until(lambda: sitting.engine._standby.ready)
     before = descriptors()
     for _ in range(2):
         os.kill(sitting.pids()[0], signal.SIGKILL)
         sitting.until(lambda: not sitting.engine._zygote.alive)
         assert sitting.judge(GOOD).status == "ok"
-        sitting.until(lambda: sitting.engine._standby is not None and sitting.engine._standby.done())
+        sitting.until(lambda: sitting.engine._standby.ready)
 
     assert descriptors() <= before
 
@@ -212,14 +212,20 @@ def test_a_reference_that_cannot_be_loaded_is_told_and_keeps_no_descriptors(tmp_
     sitting.close()
 
 
-def test_no_error_of_a_start_is_lost() -> None:
+def test_no_error_of_a_start_is_lost(monkeypatch: pytest.MonkeyPatch) -> None:
     """An error that is none of pkwb's own, met while a warm set starts, is told by the attempt and does not stick."""
     sitting = Sitting("1")
     sitting.judge(GOOD)
-    sitting.until(lambda: sitting.engine._standby is not None and sitting.engine._standby.done())
-    sitting.engine._standby.result().kill()
-    sitting.engine._standby = sitting.loop.create_future()
-    sitting.engine._standby.set_exception(OSError("too many open files"))
+    sitting.until(lambda: sitting.engine._standby.ready)
+    errors = [OSError("too many open files")]
+
+    def request(*arguments: Any) -> Any:
+        if errors:
+            raise errors.pop()
+        return rank_request(*arguments)
+
+    monkeypatch.setattr("workbench.flow.engine.rank_request", request)
+    sitting.judge(GOOD)  # takes the set that stands by; the next one does not start
     first, second = sitting.judge(GOOD), sitting.judge(GOOD)
     sitting.close()
 

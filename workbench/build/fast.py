@@ -8,7 +8,7 @@ from pathlib import Path
 
 from workbench.build.flags import names_architecture
 from workbench.build.model import CPP_UNIT, CUDA_UNIT, Command, Request, Toolchain
-from workbench.build.slim import headers
+from workbench.build.slim import headers, standard
 
 VERSION = headers.digest()
 """Changes with every slim header and with the runtime: part of a library's key."""
@@ -24,22 +24,6 @@ _LEFT_TO_FULL: Mapping[str, str] = {
     r"\b(aoti_torch|torch_call_dispatcher|pkwb)": "names that slim headers keep for themselves",
 }
 """What slim headers have no right answer for, as patterns of the text, and in words."""
-
-
-_SMALL_STANDARD = frozenset(
-    """
-    abs advance apply array back_inserter begin bool_constant cbegin ceil cend clamp conditional conditional_t copy copy_n
-    cos count decay_t declval distance enable_if enable_if_t end equal exception exp fabs false_type fill fill_n find
-    floor fmax fmin forward get index_sequence initializer_list int16_t int32_t int64_t int8_t integral_constant
-    invalid_argument is_arithmetic_v is_convertible_v is_floating_point is_floating_point_v is_integral is_integral_v
-    is_pointer_v is_same is_same_v is_signed_v is_unsigned_v isfinite isinf isnan log log2 logic_error lround make_optional
-    make_index_sequence make_pair make_tuple max max_element memcmp memcpy memset min min_element minmax move next nullopt
-    nullopt_t numeric_limits optional ostringstream out_of_range pair pow ptrdiff_t remove_const_t remove_cv_t
-    remove_reference_t reverse rint round runtime_error sin size_t sort sqrt string string_view stringstream swap tanh tie
-    to_string transform true_type trunc tuple uint16_t uint32_t uint64_t uint8_t uintptr_t vector void_t
-    """.split()
-)
-"""Names of the standard library that the small set of its headers has."""
 
 
 def obstacle(request: Request, toolchain: Toolchain) -> str:
@@ -91,18 +75,6 @@ def slim_commands(
     return (tuple(units), (_link(request, toolchain, [unit.output for unit in units], runtime, out),))
 
 
-def syntax_command(request: Request, toolchain: Toolchain, arch: str) -> Command | None:
-    """Parse the CUDA text as host code, without making code of it; None without CUDA text."""
-    if not request.cuda:
-        return None
-    unit = _cuda_unit(request, toolchain, arch)
-    words = [word for word in unit.argv if word not in ("-c", "-MMD", "-Xptxas=-v")]
-    for flag in ("-o", "-MF"):
-        place = words.index(flag)
-        del words[place : place + 2]
-    return Command(argv=(*words, "--cuda", "-o", "cuda.ii"), output="cuda.ii")
-
-
 def _cuda_unit(request: Request, toolchain: Toolchain, arch: str) -> Command:
     architecture = () if names_architecture(request.cuda_flags) else (f"-gencode=arch=compute_{arch},code=sm_{arch}",)
     argv = (
@@ -141,7 +113,7 @@ def _link(request: Request, toolchain: Toolchain, objects: list[str], runtime: s
 def _defines(request: Request, toolchain: Toolchain) -> tuple[str, ...]:
     text = request.cuda + request.cpp
     more = ["-DPKWB_COMPLEX"] if re.search(r"complex", text, re.IGNORECASE) else []
-    if "using namespace std" in text or not _SMALL_STANDARD.issuperset(re.findall(r"\bstd::(\w+)", text)):
+    if request.includes or not standard.is_small(text):
         more.append("-DPKWB_WHOLE_STANDARD")
     abi = f"-D_GLIBCXX_USE_CXX11_ABI={int(toolchain.cxx11_abi)}"
     return (f"-DTORCH_EXTENSION_NAME={request.name}", "-DTORCH_API_INCLUDE_EXTENSION_H", abi, *more)

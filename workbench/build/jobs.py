@@ -69,6 +69,7 @@ async def run_command(command: Command, folder: Path, limit: float) -> Done:
         process = await asyncio.create_subprocess_exec(
             *command.argv,
             cwd=folder,
+            env={**os.environ, **dict(command.environment)},
             stdin=asyncio.subprocess.DEVNULL,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.STDOUT,

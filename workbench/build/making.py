@@ -17,6 +17,7 @@ from workbench.build.full import full_commands, unit_text
 from workbench.build.jobs import Done, Slots, available_bytes
 from workbench.build.keys import content_key, library_key, user_headers
 from workbench.build.model import CPP_UNIT, CUDA_UNIT, Command, Finding, Request, Result, Toolchain, Way, plain
+from workbench.build.phases import compile_cuda
 
 MadeBy = Literal["slim", "full"]
 
@@ -144,7 +145,8 @@ async def run_stages(stages: Stages, place: Path, slots: Slots, limit: float, te
     done: list[Done] = []
     for stage in stages:
         left = max(0.0, ends - time.monotonic())
-        done += await asyncio.gather(*(slots.run(command, place, left) for command in stage))
+        for jobs in await asyncio.gather(*(_run(command, place, slots, left) for command in stage)):
+            done += jobs
         if not all(job.ok for job in done):
             break
     found = findings("\n".join(job.output for job in done), texts)
@@ -152,6 +154,12 @@ async def run_stages(stages: Stages, place: Path, slots: Slots, limit: float, te
     if failed is None:
         return Made(ok=True, findings=found)
     return _failure(failed, found, limit)
+
+
+async def _run(command: Command, place: Path, slots: Slots, limit: float) -> list[Done]:
+    if "-c" in command.argv and CUDA_UNIT in command.argv:
+        return await compile_cuda(command, place, slots, limit)
+    return [await slots.run(command, place, limit)]
 
 
 def _failure(job: Done, found: tuple[Finding, ...], limit: float) -> Made:

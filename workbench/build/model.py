@@ -68,6 +68,8 @@ class Command:
 
     argv: tuple[str, ...]
     output: str
+    environment: tuple[tuple[str, str], ...] = ()
+    """Variables beside those of the builder."""
 
 
 @dataclass(frozen=True, kw_only=True)

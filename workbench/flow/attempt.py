@@ -23,6 +23,7 @@ from workbench.events import (
     Verdict,
 )
 from workbench.flow.building import Building
+from workbench.flow.compiled import as_build_error
 from workbench.flow.context import Context, Stop
 from workbench.flow.figures import Yardstick, bandwidth_event
 from workbench.flow.plan import Trial, trial_plan
@@ -269,6 +270,7 @@ class Attempt:
 
     def _stop(self, found: Sequence[Answer]) -> None:
         """End the attempt with what the ranks came to; shows failures at their line."""
+        found = [as_build_error(answer, self._source.text) for answer in found]
         ranks = settle_ranks(found)
         status = overall(ranks)
         for diagnostic in diagnostics(found, self._path):

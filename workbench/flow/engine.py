@@ -8,8 +8,6 @@ import itertools
 import secrets
 import time
 import traceback
-from collections.abc import Coroutine
-from typing import Any, TypeVar
 
 from problems.binding import judge_job
 from workbench.build.arch import choose_arch
@@ -24,12 +22,11 @@ from workbench.flow.figures import Yardstick, environment, find_yardstick, link_
 from workbench.flow.gpu_watch import GpuWatch
 from workbench.flow.reports import loading_failed
 from workbench.flow.sets import CandidateSet, JudgeSet, RankSet, exit_words, rank_request
+from workbench.flow.standby import DEPTH, Standby, ended, task
 from workbench.flow.zygote import Zygote
 from workbench.judge.bandwidth import Peak
 from workbench.ranks.channel import Message
 from workbench.target import Source, Target
-
-_T = TypeVar("_T")
 
 
 class Engine:
@@ -45,7 +42,7 @@ class Engine:
         self._judges: JudgeSet | None = None
         self._baseline: CandidateSet | None = None
         self._context: Context | None = None
-        self._standby: asyncio.Task[CandidateSet] | None = None
+        self._standby = Standby(self._start_standby, 1 if target.shared else DEPTH[target.device])
         self._starting: asyncio.Task[None] | None = None
         self._run: asyncio.Task[Verdict] | None = None
         self._held: Yardstick | None = None
@@ -106,7 +103,7 @@ class Engine:
         run = self._stop_run("cancelled")
         if run is not None:
             await asyncio.wait([run], timeout=5)
-        await _ended(self._starting)
+        await ended(self._starting)
         await self._end_ranks()
         await self._builder.close()
         self._watch.close()
@@ -153,7 +150,7 @@ class Engine:
             attempt = Attempt(number, source, context, seen, building)
             await attempt.build()
             attempt.enter("start")
-            candidates = await self._take_standby()
+            candidates = await self._standby.take()
             attempt.leave()
             async with building.serving(self._zygote.scratch(candidates.id)):
                 verdict = await self._stages(attempt, candidates, context)
@@ -171,15 +168,14 @@ class Engine:
             await building.end()
             self._end_set(candidates)
             if not self._closed and self._judges is not None:
-                self._keep_standby()
+                self._standby.keep()
 
     async def _stages(self, attempt: Attempt, candidates: CandidateSet, context: Context) -> Verdict:
         try:
             await attempt.load(candidates)
             await attempt.check()
             if self._settings.run.samples > 0 and not self._target.not_timed:
-                self._keep_standby()
-                await asyncio.wait([self._standby] if self._standby else [])
+                await self._standby.settled()
                 attempt.enter("time")
                 peak = await link_peak(context.judges, self._target, self._zygote.torch, self._settings.limits.start)
                 await attempt.time(await self._yardstick(peak))
@@ -215,7 +211,7 @@ class Engine:
             self._restart(trouble)
         if self._context is None:
             if self._starting is None or self._starting.done():
-                self._starting = _task(self._start_ranks())
+                self._starting = task(self._start_ranks())
             await asyncio.shield(self._starting)
         if self._context is None:
             raise RanksError("the ranks could not be started")
@@ -252,7 +248,7 @@ class Engine:
             failed.callback(baseline.kill)
             await baseline.start(self._request("baseline"), limit)
             await judges.wait_ready(limit)
-            self._keep_standby()
+            self._standby.keep()
             await judges.each(self._setups(), limit)
             await self._load_baseline(baseline, judges)
             failed.pop_all()
@@ -284,11 +280,6 @@ class Engine:
     def _request(self, role: str) -> Message:
         return rank_request(self._target, role, self._settings.ranks.threads)
 
-    def _keep_standby(self) -> None:
-        """Have a warm set of candidate ranks, unless there is one or one is on its way."""
-        if self._standby is None:
-            self._standby = _task(self._start_standby())
-
     async def _start_standby(self) -> CandidateSet:
         candidates = CandidateSet(self._zygote, self._target.world)
         try:
@@ -307,23 +298,6 @@ class Engine:
         )
         return candidates
 
-    async def _take_standby(self) -> CandidateSet:
-        """The standby set, once it is ready; a set that died while it waited is replaced."""
-        for _ in range(2):
-            self._keep_standby()
-            standby = self._standby
-            assert standby is not None
-            try:
-                candidates = await asyncio.shield(standby)
-            except Exception:
-                self._standby = None
-                raise
-            self._standby = None
-            if not candidates.exits:
-                return candidates
-            candidates.kill()
-        raise RanksError("candidate ranks died while they stood by")
-
     def _restart(self, reason: str) -> None:
         """Have zygote, judges, baseline and standby set thrown away and started anew before anything else runs."""
         self._stream.emit(Notice(severity="warning", text=f"ranks are started anew: {reason}"))
@@ -331,29 +305,12 @@ class Engine:
 
     async def _end_ranks(self) -> None:
         """End all ranks and the zygote, and let go of what was shared with them."""
-        standby, self._standby = self._standby, None
-        await _ended(standby)
-        if standby is not None and not standby.cancelled() and standby.exception() is None:
-            self._end_set(standby.result())
+        await self._standby.end()
         for ranks in (self._judges, self._baseline):
             self._end_set(ranks)
         self._judges, self._baseline = None, None
         await self._zygote.close()
         self._zygote = Zygote()
-
-
-def _task(job: Coroutine[Any, Any, _T]) -> asyncio.Task[_T]:
-    """A task whose error is told by whoever waits for it, and is no news when nobody does."""
-    task = asyncio.ensure_future(job)
-    task.add_done_callback(lambda done: None if done.cancelled() else done.exception() and None)
-    return task
-
-
-async def _ended(task: asyncio.Task[Any] | None) -> None:
-    """Cancel a task and wait for its end; what it ended with has been told, or concerns nobody any more."""
-    if task is not None:
-        task.cancel()
-        await asyncio.gather(task, return_exceptions=True)
 
 
 def _why(future: asyncio.Future[Message]) -> str:

@@ -25,8 +25,8 @@ _KNOWN: Mapping[str, Processors] = {
     "RTX 4090": Processors(128, 99, "8.9"),
     "RTX PRO 6000": Processors(188, 99, "12.0"),
 }
-"""By a part of the model's name, the first that fits. Sources: NVIDIA's architecture papers (multiprocessors) and the CUDA
-C++ Programming Guide, technical specifications by compute capability (shared memory a block)."""
+"""By a part of the model's name, the first that fits. Sources: NVIDIA's architecture papers (multiprocessors) and the
+CUDA C++ Programming Guide, technical specifications by compute capability (shared memory a block)."""
 
 
 def processors_of(model: str) -> Processors | None:

@@ -29,8 +29,8 @@ PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {
         const int64_t piece = static_cast<int64_t>(out.nbytes()) / world;
         if (piece > 0) {
           const dim3 grid(ceil_div(piece, 256 * 4), world);
-          exchange<4><<<grid, 256, 0, at::cuda::getCurrentCUDAStream()>>>(reinterpret_cast<const int64_t*>(peers),
-                                                                         rank, piece, static_cast<char*>(out.data_ptr()));
+          exchange<4><<<grid, 256, 0, at::cuda::getCurrentCUDAStream()>>>(
+              reinterpret_cast<const int64_t*>(peers), rank, piece, static_cast<char*>(out.data_ptr()));
           C10_CUDA_KERNEL_LAUNCH_CHECK();
         }
         return out;

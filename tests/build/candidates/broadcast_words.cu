@@ -2,7 +2,8 @@
 #include <c10/cuda/CUDAStream.h>
 #include <c10/cuda/CUDAException.h>
 
-__global__ void __launch_bounds__(512) fetch_words(const uint4* __restrict__ from, uint4* __restrict__ to, int64_t words) {
+__global__ void __launch_bounds__(512)
+    fetch_words(const uint4* __restrict__ from, uint4* __restrict__ to, int64_t words) {
 #pragma unroll 4
   for (int64_t i = int64_t(blockIdx.x) * 512 + threadIdx.x; i < words; i += int64_t(gridDim.x) * 512) to[i] = from[i];
 }

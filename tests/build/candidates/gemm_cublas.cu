@@ -11,8 +11,8 @@ void gemm(torch::Tensor a, torch::Tensor b, torch::Tensor out) {
   const float one = 1.0f, zero = 0.0f;
   cublasHandle_t handle = at::cuda::getCurrentCUDABlasHandle();
   const cublasStatus_t status = cublasGemmEx(
-      handle, CUBLAS_OP_N, CUBLAS_OP_N, n, m, k, &one, b.data_ptr(), CUDA_R_16BF, n, a.data_ptr(), CUDA_R_16BF, k, &zero,
-      out.data_ptr(), CUDA_R_16BF, n, CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT_TENSOR_OP);
+      handle, CUBLAS_OP_N, CUBLAS_OP_N, n, m, k, &one, b.data_ptr(), CUDA_R_16BF, n, a.data_ptr(), CUDA_R_16BF, k,
+      &zero, out.data_ptr(), CUDA_R_16BF, n, CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT_TENSOR_OP);
   TORCH_CHECK(status == CUBLAS_STATUS_SUCCESS, "cuBLAS failed with status ", static_cast<int>(status));
 }
 

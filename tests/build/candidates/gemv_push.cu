@@ -7,7 +7,9 @@
 __device__ inline float to_float(const c10::BFloat16& value) {
   return __bfloat162float(*reinterpret_cast<const __nv_bfloat16*>(&value));
 }
-__device__ inline float to_float(const c10::Half& value) { return __half2float(*reinterpret_cast<const __half*>(&value)); }
+__device__ inline float to_float(const c10::Half& value) {
+  return __half2float(*reinterpret_cast<const __half*>(&value));
+}
 __device__ inline float to_float(float value) { return value; }
 
 // A warp an output, written into every rank's buffer at once.

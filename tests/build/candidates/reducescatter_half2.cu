@@ -34,6 +34,7 @@ void sum_block(std::vector<int64_t> addresses, int64_t rank, at::Tensor out) {
   std::transform(addresses.begin(), addresses.end(), peers.at, [](int64_t a) { return reinterpret_cast<void*>(a); });
   const int world = static_cast<int>(addresses.size());
   const int64_t count = out.numel();
+  const int64_t blocks = (count + 255) / 256;
   auto stream = at::cuda::getCurrentCUDAStream();
   switch (out.scalar_type()) {
     case at::ScalarType::Half:
@@ -41,14 +42,14 @@ void sum_block(std::vector<int64_t> addresses, int64_t rank, at::Tensor out) {
         sum_half2<<<(count / 2 + 255) / 256, 256, 0, stream>>>(
             peers, world, rank * count / 2, reinterpret_cast<__half2*>(out.data_ptr<at::Half>()), count / 2);
       } else {
-        sum_plain<<<(count + 255) / 256, 256, 0, stream>>>(peers, world, rank * count, out.data_ptr<at::Half>(), count);
+        sum_plain<<<blocks, 256, 0, stream>>>(peers, world, rank * count, out.data_ptr<at::Half>(), count);
       }
       break;
     case at::ScalarType::BFloat16:
-      sum_plain<<<(count + 255) / 256, 256, 0, stream>>>(peers, world, rank * count, out.data_ptr<at::BFloat16>(), count);
+      sum_plain<<<blocks, 256, 0, stream>>>(peers, world, rank * count, out.data_ptr<at::BFloat16>(), count);
       break;
     case at::ScalarType::Float:
-      sum_plain<<<(count + 255) / 256, 256, 0, stream>>>(peers, world, rank * count, out.data_ptr<float>(), count);
+      sum_plain<<<blocks, 256, 0, stream>>>(peers, world, rank * count, out.data_ptr<float>(), count);
       break;
     default:
       TORCH_CHECK(false, "no kernel for ", out.scalar_type());

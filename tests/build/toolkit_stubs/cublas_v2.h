@@ -1,4 +1,4 @@
-// The little of cuBLAS that torch's headers and the candidates name, for machines whose toolkit comes without it: to compile, not to run.
+// The little of cuBLAS that torch's headers and the candidates name, for machines whose toolkit comes without it.
 #pragma once
 
 #include <library_types.h>

@@ -1,4 +1,4 @@
-// The one unit of a slim module that knows Python. It is compiled once for a Python and a torch, and linked into each module.
+// The one unit of a slim module that knows Python: compiled once for a Python and a torch, linked into each module.
 
 #include "calls.h"
 

@@ -153,7 +153,9 @@ struct Caster<std::tuple<T...>> {
   }
   static PyObject* make(const std::tuple<T...>& value) {
     return std::apply(
-        [](const auto&... items) { return runtime::make_tuple_object({Caster<Bare<decltype(items)>>::make(items)...}); },
+        [](const auto&... items) {
+          return runtime::make_tuple_object({Caster<Bare<decltype(items)>>::make(items)...});
+        },
         value);
   }
 };
@@ -161,7 +163,7 @@ struct Caster<std::tuple<T...>> {
 template <typename First, typename Second>
 struct Caster<std::pair<First, Second>> : Caster<std::tuple<First, Second>> {
   static PyObject* make(const std::pair<First, Second>& value) {
-    return runtime::make_tuple_object({Caster<Bare<First>>::make(value.first), Caster<Bare<Second>>::make(value.second)});
+    return Caster<std::tuple<First, Second>>::make(std::tuple<First, Second>(value));
   }
 };
 

@@ -17,7 +17,9 @@ class TensorOptions {
   TensorOptions dtype(ScalarType type) const { return with(type, device_); }
   TensorOptions dtype(TypeMeta type) const { return with(type.toScalarType(), device_); }
   TensorOptions device(Device device) const { return with(scalar_type_, device); }
-  TensorOptions device(DeviceType type, DeviceIndex index = -1) const { return with(scalar_type_, Device(type, index)); }
+  TensorOptions device(DeviceType type, DeviceIndex index = -1) const {
+    return with(scalar_type_, Device(type, index));
+  }
 
   // What was asked for; nothing = torch's default.
   std::optional<ScalarType> pkwb_scalar_type() const { return scalar_type_; }

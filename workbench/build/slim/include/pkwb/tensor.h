@@ -1,4 +1,4 @@
-// Stands for at::Tensor. Like it, one word that refers to torch's own tensor, and every question is put to torch at once.
+// Stands for at::Tensor: like it, one word that refers to torch's own tensor. Every question is put to torch at once.
 #pragma once
 
 #include <pkwb/options.h>
