@@ -63,6 +63,22 @@ def test_hostile_linker_flag(flag: str) -> None:
     assert "not allowed in extra_ldflags" in wrong[0].message
 
 
+SHELL = [
+    "-DX=$(touch evil)", "-DX=`touch evil`", "-DX=a;b", "-DX=a|b", "-DX=a&b", "-DX=a>b", "-DX=a\\b", "-DX=(a)",
+    "-I/a b", "-DX=~",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("flag", SHELL)
+def test_nothing_reaches_the_shell_of_nvcc(flag: str) -> None:
+    """nvcc runs its steps through a shell: what that could take for more than a word is refused, in folders too."""
+    for request in (
+        Request(name="k", cuda="x", cuda_flags=(f"'{flag}'",)),
+        Request(name="k", cuda="x", includes=(f"/opt/{flag}",)),
+    ):
+        assert "characters that nvcc would hand to a shell" in checked(request)[1][0].message
+
+
 def test_words_as_a_shell_has_them() -> None:
     """A flag and its value may be one text, two, or joined by a blank, as in the command line of a build tool."""
     given = ("-gencode", "arch=compute_90,code=sm_90", "-Xptxas -v", "-D", "X=1", "-lineinfo -O2")

@@ -247,3 +247,15 @@ def test_build_command_without_anything_to_build(tmp_path: Path) -> None:
     assert pkwb("build", "plain.py", cwd=tmp_path).stdout == "nothing in this file is built ahead of a run\n"
     done = pkwb("build", "broken.py", cwd=tmp_path)
     assert (done.returncode, "broken.py:1:13: error: SyntaxError" in done.stderr) == (1, True)
+
+
+def test_full_build(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With the full build asked for, torch's own headers make a module that behaves the same."""
+    monkeypatch.setattr(Sitting, "patience", 110.0)
+    sitting = Sitting("1", limit=20.0, full=True)
+    try:
+        verdict = sitting.judge(CPP)
+        assert verdict.status == "ok", verdict.reason
+        assert [(build.path, build.made_by) for build in verdict.builds] == [("full", "full")]
+    finally:
+        sitting.close()

@@ -371,8 +371,8 @@ class TestOnGpu:
     def test_large_shared_memory(self) -> None:
         """Dynamic shared memory may be as large as the GPU allows."""
         text = """extern "C" __global__ void k(int* x, int last) {
-            extern __shared__ int all[];
-            if (threadIdx.x == 0) { all[last] = 7; *x = all[last]; }
+            extern __shared__ int stage[];
+            if (threadIdx.x == 0) { stage[last] = 7; *x = stage[last]; }
         }"""
         size = int(torch.cuda.get_device_properties(0).shared_memory_per_block_optin)  # type: ignore[attr-defined]
         x = torch.zeros(1, dtype=torch.int32, device="cuda")

@@ -60,6 +60,8 @@ _TAKES_VALUE = re.compile(
 )
 _GLUED = ("-D", "-U", "-I", "-L", "-l", "-t")
 """Flags whose value may follow as the next word, and is then written right behind them."""
+_SAFE = re.compile(r"[\w./=,:+@%\-\[\]]*")
+"""nvcc runs its own steps through a shell, which would run what it finds in a definition or a path."""
 _PASSED_ON = {
     "-Xptxas": _PTXAS,
     "--ptxas-options": _PTXAS,
@@ -89,12 +91,18 @@ def checked(request: Request) -> tuple[Request, tuple[Finding, ...]]:
         found[field] = tuple(flags)
         findings += [Finding(severity="error", message=_refusal(flag, argument, words)) for flag in wrong]
     includes = tuple(os.path.abspath(folder) for folder in request.includes)
+    for_nvcc = (*found["cuda_flags"], *includes) if request.cuda else ()
+    findings += [Finding(severity="error", message=_of_a_shell(word)) for word in for_nvcc if not _SAFE.fullmatch(word)]
     return dataclasses.replace(request, includes=includes, **found), tuple(findings)
 
 
 def names_architecture(flags: Sequence[str]) -> bool:
     """Whether flags for nvcc say which GPU to compile for."""
     return any(re.match(r"-?-(gencode|generate-code|arch|gpu-architecture)=", flag) for flag in flags)
+
+
+def _of_a_shell(word: str) -> str:
+    return f"{word[:200]!r} holds characters that nvcc would hand to a shell: write such values into the source"
 
 
 def _refusal(flag: str, argument: str, allowed: str) -> str:

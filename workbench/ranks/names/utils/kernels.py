@@ -345,12 +345,11 @@ def _toolkits() -> list[Path]:
 
 
 def _header_folders(library: Path) -> tuple[str, ...]:
-    """The include folder beside the library, or the first that has CUDA's headers, and the C++ library within it."""
-    for folder in (library.parent.parent, *_toolkits()):
-        include = folder / "include"
-        if (include / "cuda_bf16.h").exists():
-            return tuple(str(path) for path in (include, include / "cccl") if path.is_dir())
-    return ()
+    """The first folders that have CUDA's headers and its C++ library, those beside the library before all others."""
+    includes = [folder / "include" for folder in (library.parent.parent, *_toolkits())]
+    places = {"cuda_bf16.h": includes, "nv/target": [place for one in includes for place in (one, one / "cccl")]}
+    found = [next((str(place) for place in folders if (place / name).exists()), "") for name, folders in places.items()]
+    return tuple(dict.fromkeys(filter(None, found)))
 
 
 @functools.cache

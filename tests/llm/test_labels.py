@@ -1,0 +1,83 @@
+"""What a source moves data with, by a static look."""
+
+from __future__ import annotations
+
+import pytest
+
+from problems.loader import catalogue, find_problem
+from problems.starter import starter_text
+from workbench.errors import UsageError
+from workbench.llm.labels import check_required, look, requirement_text
+
+HEAD = "import torch\nimport torch.distributed as dist\n"
+SYMMETRIC = """
+import torch.distributed._symmetric_memory as symm
+
+SOURCE = r'''
+__global__ void pull(float* const* peers) {}
+'''
+
+def _buffer():
+    buffer = symm.empty(4, device="cuda")
+    return symm.rendezvous(buffer, dist.group.WORLD)
+
+def solution(tensor):
+    return _buffer()
+"""
+
+SEEN = {
+    "collective": ("def solution(t):\n    dist.all_reduce(t)\n", "library", ("collectives",)),
+    "imported by name": ("from torch.distributed import all_gather as g\ndef solution(t):\n    g([], t)\n", "library", ("collectives",)),
+    "messages": ("def solution(t):\n    dist.isend(t, 1)\n", "library", ("messages",)),
+    "functional": ("def solution(t):\n    torch.ops._c10d_functional.all_reduce(t)\n", "library", ("collectives",)),
+    "ready-made symmetric op": ("def solution(t):\n    torch.ops.symm_mem.one_shot_all_reduce(t)\n", "library", ("symm-ops",)),
+    "peers' memory": (SYMMETRIC, "custom", ("symm-mem",)),
+    "both": (SYMMETRIC.replace("return _buffer()", "dist.all_reduce(tensor)\n    return _buffer()"), "hybrid", ("collectives", "symm-mem")),
+    "NCCL in C++": ("SOURCE = 'ncclAllReduce(a, b)'\ndef solution(t):\n    return t\n", "library", ("collectives",)),
+    "copies by CUDA": ("SOURCE = 'cudaMemcpyPeerAsync(a)'\ndef solution(t):\n    return t\n", "custom", ("peer-copy",)),
+    "no movement": ("def solution(t):\n    return t + 1\n", "", ()),
+    "a barrier moves nothing": ("def solution(t):\n    dist.barrier()\n    return t\n", "", ()),
+    "left-over that is never called": ("def old(t):\n    dist.all_reduce(t)\ndef solution(t):\n    return t\n", "", ()),
+    "broken text": ("def solution(:\n", "", ()),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", SEEN)
+def test_label(name: str) -> None:
+    """Imports, calls and texts that solution reaches decide the label."""
+    text, label, movers = SEEN[name]
+    found = look(HEAD + text)
+    assert (found.label, found.movers) == (label, movers)
+
+
+def test_kernels_are_counted() -> None:
+    """Kernels in CUDA text and Triton functions are counted where they are reached."""
+    triton = "import triton\n@triton.jit\ndef kernel(x):\n    pass\ndef solution(t):\n    kernel[(1,)](t)\n"
+    assert look(HEAD + SYMMETRIC).kernels == look(HEAD + triton).kernels == 1
+
+
+def test_references_are_of_a_library() -> None:
+    """Every reference moves its data by a library, or not at all."""
+    labels = {entry.stem: look(find_problem(entry.stem).reference_source()).label for entry in catalogue([], "")}
+    assert {stem for stem, label in labels.items() if label not in ("library", "")} == set()
+    assert sum(label == "library" for label in labels.values()) > 70
+
+
+def test_starter_with_a_kernel_is_a_hybrid() -> None:
+    """A starter that has a plain version and a kernel has both kinds of movement."""
+    assert look(starter_text(find_problem("1"), "cuda")).words() == "hybrid: collectives, symm-mem; 1 kernel"
+
+
+def test_breach_is_told_in_words() -> None:
+    """What is not as it was asked for is told; it is never an error."""
+    found = look(HEAD + SEEN["both"][0])
+    assert found.breach("custom") == "custom was asked for, this looks hybrid"
+    assert found.breach("symm-mem") == "only symm-mem were asked for, this uses collectives too"
+    assert found.breach("hybrid") == found.breach("symm-mem, collectives") == found.breach("") == ""
+
+
+def test_unknown_requirement() -> None:
+    """A wish that names nothing known is refused, with the nearest name."""
+    with pytest.raises(UsageError, match="did you mean 'collectives'"):
+        check_required("colectives")
+    assert "by code of its own" in requirement_text("custom")
