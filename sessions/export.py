@@ -1,22 +1,25 @@
-"""Attempts as files: source, verdict with samples and environment, and what is known about each."""
+"""Attempts as files: source, verdict with samples and environment, and what is known of each and of its proposal."""
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import json
 from pathlib import Path
 from typing import Any
 
 from sessions.model import Attempt
+from sessions.solves import Solves
 from sessions.store import Store
 from workbench.errors import UsageError
 
 
 def attempt_document(store: Store, attempt_id: int) -> dict[str, Any]:
-    """One attempt as JSON data: ``attempt``, ``source``, ``verdict``."""
+    """One attempt as JSON data: ``attempt``, ``source``, ``verdict``, and ``proposal`` where a model made it."""
     attempt = store.attempt(attempt_id)
     source = store.source(attempt.digest)
-    return {"attempt": dataclasses.asdict(attempt), "source": source, "verdict": store.verdict(attempt_id)}
+    found = {"attempt": dataclasses.asdict(attempt), "source": source, "verdict": store.verdict(attempt_id)}
+    return {**found, "proposal": _proposal(store, attempt)}
 
 
 def export_attempt(store: Store, attempt_id: int, folder: Path) -> Path:
@@ -37,13 +40,20 @@ def export_sitting(store: Store, sitting: str, folder: Path) -> Path:
     return _write_folder(folder, files)
 
 
+def _proposal(store: Store, attempt: Attempt) -> dict[str, Any] | None:
+    """What a model was sent and replied; None for a person's attempt, and where it is not kept any more."""
+    if attempt.proposal is None:
+        return None
+    with contextlib.suppress(UsageError):
+        return dataclasses.asdict(Solves(store).proposal(attempt.proposal))
+    return None
+
+
 def _files(store: Store, attempt: Attempt) -> dict[str, str]:
     document = attempt_document(store, attempt.id)
-    return {
-        "attempt.json": _json(document["attempt"]),
-        "verdict.json": _json(document["verdict"]),
-        Path(attempt.path).name: document["source"],
-    }
+    parts = [name for name in ("attempt", "verdict", "proposal") if document[name] is not None]
+    files = {f"{name}.json": _json(document[name]) for name in parts}
+    return {**files, Path(attempt.path).name: document["source"]}
 
 
 def _json(data: Any) -> str:

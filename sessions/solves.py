@@ -29,7 +29,7 @@ WHERE coalesce(attempts.status, proposals.outcome) NOT IN
         OR proposals.sample < (SELECT max(sample) FROM proposals AS others WHERE others.run = solves.name))
 ORDER BY proposals.id
 """
-"""Steps that say something about the model: neither proposals that were not judged, nor the sample that a run stopped in."""
+"""Steps that say something about the model: neither what was not judged, nor the sample that a run stopped in."""
 
 
 class Solves:

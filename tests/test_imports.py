@@ -26,6 +26,8 @@ import workbench.app, workbench.doctor
 import workbench.flow.engine, workbench.flow.watch, workbench.flow.telemetry
 import workbench.commands.open, workbench.commands.eval, workbench.commands.topology, workbench.commands.sessions
 import workbench.commands.bench, workbench.flow.links
+import workbench.commands.prompt, workbench.commands.solve, workbench.commands.scores
+import workbench.llm.prompt, workbench.llm.loop, workbench.llm.client, workbench.llm.judging
 print(json.dumps(sorted({name.partition(".")[0] for name in sys.modules})))
 """
 
@@ -46,7 +48,7 @@ def loaded(text: str, *arguments: str, cwd: Path) -> set[str]:
     return set(json.loads(output.splitlines()[-1]))
 
 
-QUICK = ["--help", "--version", "list", "list --json", "show 1", "open --help", "eval --help"]
+QUICK = ["--help", "--version", "list", "list --json", "show 1", "open --help", "eval --help", "solve --help"]
 
 
 @pytest.mark.parametrize("command", QUICK)

@@ -40,7 +40,7 @@ def write(folder: Path, text: str = TEXT) -> None:
 async def test_same_code_as_nvcc_makes(tmp_path: Path) -> None:
     """The object has the functions and the machine code that nvcc by itself makes, and its dependencies are known."""
     write(tmp_path)
-    done = await compile_cuda(command("nvcc"), tmp_path, Slots(2), 100)
+    done = await compile_cuda(command("nvcc"), tmp_path, Slots(4), 100)
     assert all(job.ok for job in done), done[-1].output
     assert len(done) == 7
     assert "mine.h" in (tmp_path / "cuda.cu.d").read_text()
@@ -63,7 +63,7 @@ def _functions(folder: Path) -> set[str]:
 async def test_error_is_told_once(tmp_path: Path) -> None:
     """What the host's front end refuses is told by it alone, and nothing else runs on."""
     write(tmp_path, TEXT.replace("FACTOR", "nothing"))
-    done = await compile_cuda(command("nvcc"), tmp_path, Slots(2), 100)
+    done = await compile_cuda(command("nvcc"), tmp_path, Slots(4), 100)
     assert [job.output.count('identifier "nothing" is undefined') for job in done if not job.ok] == [1]
     assert not (tmp_path / "cuda.o").exists()
 
@@ -72,7 +72,15 @@ async def test_error_is_told_once(tmp_path: Path) -> None:
 async def test_unusual_words(tmp_path: Path) -> None:
     """With words that nvcc's list would show in other form nvcc runs by itself."""
     write(tmp_path)
-    done = await compile_cuda(command("nvcc", '-DX="a b"'), tmp_path, Slots(2), 100)
+    done = await compile_cuda(command("nvcc", '-DX="a b"'), tmp_path, Slots(4), 100)
+    assert [(job.command.argv[0], job.ok) for job in done] == [("nvcc", True)]
+
+
+@needs_nvcc
+async def test_small_machine(tmp_path: Path) -> None:
+    """With room for two compilers nvcc runs by itself."""
+    write(tmp_path)
+    done = await compile_cuda(command("nvcc"), tmp_path, Slots(2), 100)
     assert [(job.command.argv[0], job.ok) for job in done] == [("nvcc", True)]
 
 
@@ -80,7 +88,7 @@ async def test_unknown_nvcc_runs_by_itself(tmp_path: Path) -> None:
     """An nvcc that lists other steps than the known ones is run as it is."""
     nvcc = compiler(tmp_path / "bin")
     write(tmp_path)
-    done = await compile_cuda(command(str(nvcc)), tmp_path, Slots(2), 100)
+    done = await compile_cuda(command(str(nvcc)), tmp_path, Slots(4), 100)
     assert [job.ok for job in done] == [True]
     assert len(calls(tmp_path / "bin")) == 1
 

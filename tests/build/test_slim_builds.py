@@ -71,6 +71,7 @@ except OSError as error: print(error)
 """
 
 
+@pytest.mark.timeout(300)
 def test_every_candidate_builds_and_loads(tmp_path: Path, runtime: Path) -> None:
     """Candidates of all kinds compile with slim headers, and load into a torch without CUDA."""
     needs_nvcc()
@@ -128,6 +129,7 @@ _REFUSED = {
         "int f(int a, int b) { return a + b; }\n"
         'PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) { m.def("f", &f, py::arg("a")); }'
     ),
+    "a header that is not there": "#include <not_there.h>\nint f() { return 1; }",
     "a check that needs a text": "void f(int a) { TORCH_CHECK_INDEX(a > 1); }",
     "a tensor as a number": "int f(torch::Tensor t) { return t; }",
 }
@@ -164,6 +166,20 @@ def test_torchs_own_headers_refuse_the_same(what: str, tmp_path: Path) -> None:
     except CompileError as error:
         said = str(error)
     assert re.search(r": error: |undefined symbol", said)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "c10::complex<float> f(torch::Tensor t) { return t.data_ptr<c10::complex<float>>()[0] * 2.0f; }",
+        "int f(std::map<std::string, int>& m) { std::unique_lock<std::mutex> l(*new std::mutex()); return m.size(); }",
+        "using namespace std;\nunordered_map<int, shared_ptr<float>> known;",
+    ],
+)
+def test_what_takes_longer_to_compile_is_there_when_it_is_named(text: str, tmp_path: Path) -> None:
+    """Complex numbers and rarer parts of the standard library need no include beside torch's."""
+    needs_cxx()
+    compile_only(Request(name="rare", cpp=text), tmp_path)
 
 
 def test_cudas_own_conversions_stay_switched_off(tmp_path: Path) -> None:
@@ -220,8 +236,8 @@ def test_what_cannot_be_slim_is_known_before_a_compiler_runs(text: str, why: str
 
 
 def _names_request() -> Request:
-    text = (Path(__file__).parent / "members.cpp").read_text(encoding="utf-8")
-    return Request(name="members", cpp=text, includes=(f"{tools().cuda_home}/include", str(STUBS)))
+    text = (Path(__file__).parent / "members.cu").read_text(encoding="utf-8")
+    return Request(name="members", cuda=text, includes=(str(STUBS),))
 
 
 def test_every_name_of_the_slim_headers_compiles(tmp_path: Path) -> None:
@@ -231,6 +247,7 @@ def test_every_name_of_the_slim_headers_compiles(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(900)
 def test_torchs_own_headers_know_every_name(tmp_path: Path) -> None:
     """What slim headers offer, torch's own offer with the same types."""
     needs_nvcc()

@@ -31,6 +31,7 @@ def _outcomes(folder: Path) -> Mapping[str, str]:
     return dict(json.loads(done.stdout))
 
 
+@pytest.mark.timeout(300)
 def test_every_call_ends_as_with_torchs_own_headers(slim: Path, tmp_path: Path) -> None:
     """Over a thousand calls give the same results, the same errors, and take and refuse the same arguments."""
     real = _outcomes(build_full(Request(name="semantics", cpp=_SOURCE), tmp_path).parent)

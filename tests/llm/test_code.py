@@ -19,8 +19,11 @@ WHOLE = {
     "kernel text beside it": (fenced("__global__ void solution();", language="cuda") + fenced(GOOD), GOOD),
     "tildes": (f"~~~python\n{GOOD}~~~\n", GOOD),
     "longer fence around a fence": (f"````python\n{GOOD}# ```\n````\n", f"{GOOD}# ```\n"),
-    "indented in a list": ("- so:\n\n  ```python\n" + "".join(f"  {line}\n" for line in GOOD.splitlines()) + "  ```\n", GOOD),
-    "Windows line ends": (fenced(GOOD).replace("\n", "\r\n"), GOOD.replace("\n", "\r\n")),
+    "indented in a list": (
+        "- so:\n\n  ```python\n" + "".join(f"  {line}\n" for line in GOOD.splitlines()) + "  ```\n",
+        GOOD,
+    ),
+    "Windows line ends": (fenced(GOOD).replace("\n", "\r\n"), GOOD),
     "no fence at all": (GOOD, GOOD),
     "last fence forgotten": (f"```python\n{GOOD}", GOOD),
     "solution made by a decorator": (fenced("solution = make()\n"), "solution = make()\n"),

@@ -24,15 +24,17 @@ def _buffer():
 def solution(tensor):
     return _buffer()
 """
+BOTH = SYMMETRIC.replace("return _buffer()", "dist.all_reduce(tensor)\n    return _buffer()")
+BY_NAME = "from torch.distributed import all_gather as g\n"
 
 SEEN = {
     "collective": ("def solution(t):\n    dist.all_reduce(t)\n", "library", ("collectives",)),
-    "imported by name": ("from torch.distributed import all_gather as g\ndef solution(t):\n    g([], t)\n", "library", ("collectives",)),
+    "imported by name": (f"{BY_NAME}def solution(t):\n    g([], t)\n", "library", ("collectives",)),
     "messages": ("def solution(t):\n    dist.isend(t, 1)\n", "library", ("messages",)),
     "functional": ("def solution(t):\n    torch.ops._c10d_functional.all_reduce(t)\n", "library", ("collectives",)),
-    "ready-made symmetric op": ("def solution(t):\n    torch.ops.symm_mem.one_shot_all_reduce(t)\n", "library", ("symm-ops",)),
+    "ready-made": ("def solution(t):\n    torch.ops.symm_mem.one_shot_all_reduce(t)\n", "library", ("symm-ops",)),
     "peers' memory": (SYMMETRIC, "custom", ("symm-mem",)),
-    "both": (SYMMETRIC.replace("return _buffer()", "dist.all_reduce(tensor)\n    return _buffer()"), "hybrid", ("collectives", "symm-mem")),
+    "both": (BOTH, "hybrid", ("collectives", "symm-mem")),
     "NCCL in C++": ("SOURCE = 'ncclAllReduce(a, b)'\ndef solution(t):\n    return t\n", "library", ("collectives",)),
     "copies by CUDA": ("SOURCE = 'cudaMemcpyPeerAsync(a)'\ndef solution(t):\n    return t\n", "custom", ("peer-copy",)),
     "no movement": ("def solution(t):\n    return t + 1\n", "", ()),

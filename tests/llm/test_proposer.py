@@ -7,6 +7,7 @@ import dataclasses
 import os
 import signal
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,7 +15,7 @@ import pytest
 from tests.llm import server as fake
 from tests.llm.server import KEY, Reply, fenced, serving
 from workbench.config import LlmSettings
-from workbench.errors import SettingsError
+from workbench.errors import ProposerError, SettingsError
 from workbench.events import Event, EventStream, ProposalDelta, ProposalFinished, ProposalWaiting, ProposerChanged
 from workbench.llm.client import Messages, ModelClient
 
@@ -239,6 +240,21 @@ def test_process_that_dies_is_started_anew(talk: Talk) -> None:
         assert talk.of(ProposerChanged)[-1].state == "gone"
         assert talk.ask(server.url).outcome == "code"
     assert [event.state for event in talk.of(ProposerChanged)] == ["loading", "ready"]
+
+
+def test_litellm_that_cannot_be_loaded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where litellm is missing or broken, every request says so and what to do, and nothing waits for ever."""
+    (tmp_path / "litellm.py").write_text("raise ImportError('no such thing')\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    talk = Talk()
+    for _ in range(2):
+        finished = talk.ask("http://127.0.0.1:9/v1")
+        assert (finished.outcome, finished.trouble) == ("error", "proposer")
+        assert "litellm cannot be imported: no such thing; install litellm beside pkwb" in finished.reason
+    with pytest.raises(ProposerError, match="install litellm"):
+        talk.run(talk.client.facts())
+    talk.run(talk.client.close())
+    talk.loop.close()
 
 
 def test_no_model_named(talk: Talk) -> None:

@@ -354,3 +354,27 @@ def test_allclose_has_an_absolute_part_for_every_dtype() -> None:
     assert compare(torch.tensor([500]), torch.tensor([505]), [rule]).passes
     assert not compare(torch.tensor([500]), torch.tensor([506]), [rule]).passes
     assert compare(torch.tensor([1.0], dtype=torch.bfloat16), torch.tensor([1.005]), [rule]).passes
+
+
+@pytest.mark.parametrize("rel", [0.0, 1e-2])
+def test_the_usual_case_is_judged_like_any_other(rel: float) -> None:
+    """The quick way for finite values finds the errors, ratios and first bad element that the general way finds."""
+    generator = torch.Generator().manual_seed(5)
+    want = torch.randn(1000, generator=generator, dtype=torch.float64)
+    want[::97] = 0.0
+    for noise in (0.0, 1e-3, 1.0):
+        have = want + noise * torch.randn(1000, generator=generator, dtype=torch.float64)
+        have[::50] = want[::50]
+        quick, general = module._compare_finite(want, have, (1e-2, rel)), module._compare_any(want, have, (1e-2, rel))
+        assert quick is not None
+        assert torch.allclose(quick.ratios, general.ratios, rtol=1e-12, atol=0)
+        assert (quick.max_abs, quick.max_rel, quick.bad) == (general.max_abs, general.max_rel, general.bad)
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf")])
+def test_the_usual_case_leaves_out_what_is_not_finite(value: float) -> None:
+    """One value that is not finite is left to the general way, on either side."""
+    fine, bad = torch.zeros(3, dtype=torch.float64), torch.tensor([0.0, value, 0.0], dtype=torch.float64)
+    assert module._compare_finite(fine, bad, (1.0, 1.0)) is None
+    assert module._compare_finite(bad, fine, (1.0, 1.0)) is None
+    assert module._compare_finite(bad, bad, (1.0, 1.0)) is None

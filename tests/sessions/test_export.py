@@ -8,9 +8,12 @@ from pathlib import Path
 import pytest
 
 from sessions.export import attempt_document, export_attempt, export_sitting
+from sessions.model import Proposed
+from sessions.solves import Solves
 from sessions.store import Store
 from tests.sessions.conftest import Stores
 from tests.sessions.samples import source, target, verdict
+from tests.sessions.test_solves import SENT, reply
 from workbench.errors import UsageError
 
 
@@ -66,3 +69,14 @@ def test_folder_that_cannot_be_made(store: Store, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(UsageError, match="another folder"):
         export_attempt(store, 1, tmp_path / "file" / "out")
+
+
+def test_proposal_of_a_model_goes_along(store: Store, tmp_path: Path) -> None:
+    """An attempt that a model proposed is exported with what the model was sent and replied."""
+    solves = Solves(store)
+    run = solves.begin(target(), "m", "full", {}).name
+    proposal = solves.propose(run, 1, 1, "digest", SENT, reply())
+    attempt = store.record(target(), source("third"), verdict(3), 3.0, proposed=Proposed("m", proposal))
+    folder = export_attempt(store, attempt, tmp_path / "out")
+    assert json.loads((folder / "proposal.json").read_text())["sent"] == SENT
+    assert attempt_document(store, 2)["proposal"] is None

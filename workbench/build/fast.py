@@ -32,9 +32,9 @@ def obstacle(request: Request, toolchain: Toolchain) -> str:
         return "torch or the C++ compiler was not found"
     if not Path(toolchain.python_include, "Python.h").is_file():
         return "Python.h was not found: install the development files of the ranks' Python"
-    if missing := headers.missing_number_types(toolchain.torch_includes):
-        return f"torch {toolchain.torch} has no {missing}"
     text = request.cuda + "\n" + request.cpp
+    if missing := headers.missing_number_type(text, toolchain.torch_includes):
+        return f"torch {toolchain.torch} has no {missing}"
     if header := headers.foreign_header(text, toolchain.torch_includes):
         return f"it includes {header}"
     return next((f"it uses {what}" for pattern, what in _LEFT_TO_FULL.items() if re.search(pattern, text)), "")
@@ -112,7 +112,9 @@ def _link(request: Request, toolchain: Toolchain, objects: list[str], runtime: s
 
 def _defines(request: Request, toolchain: Toolchain) -> tuple[str, ...]:
     text = request.cuda + request.cpp
-    more = ["-DPKWB_COMPLEX"] if re.search(r"complex", text, re.IGNORECASE) else []
+    more = ["-DPKWB_COMPLEX"] if headers.names_complex(text) else []
+    if re.search(r"\bcublas(?!Handle_t\b)\w|\bCUBLAS_", text):
+        more.append("-DPKWB_CUBLAS")
     if request.includes or not standard.is_small(text):
         more.append("-DPKWB_WHOLE_STANDARD")
     abi = f"-D_GLIBCXX_USE_CXX11_ABI={int(toolchain.cxx11_abi)}"

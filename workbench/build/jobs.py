@@ -40,7 +40,8 @@ class Slots:
     """As many compilers at a time as cores and free memory allow, at least one."""
 
     def __init__(self, count: int = 0) -> None:
-        self._semaphore = asyncio.Semaphore(count or parallel_jobs())
+        self.count = count or parallel_jobs()
+        self._semaphore = asyncio.Semaphore(self.count)
 
     async def run(self, command: Command, folder: Path, limit: float) -> Done:
         """Run one command in a folder for at most ``limit`` seconds, once there is room for it."""

@@ -24,6 +24,7 @@ _PLAIN = re.compile(r"[\w./=,:+@%\-]*")
 _VARIABLE = re.compile(r"([A-Z_]+)=(.*)")
 _NEEDED = ("PATH", "LD_LIBRARY_PATH")
 _LIST_S = 20.0
+_ROOM = 4
 
 
 @dataclass(frozen=True)
@@ -36,8 +37,11 @@ class Phases:
 
 
 async def compile_cuda(command: Command, place: Path, slots: Slots, limit: float) -> list[Done]:
-    """Run an nvcc command that makes an object file, its two halves at the same time where that is possible."""
-    phases = await _phases_of(command, place)
+    """Run an nvcc command that makes an object file, its two halves at the same time where that is possible.
+
+    With little room they would only slow each other down, and an error in the host's half would be told later.
+    """
+    phases = await _phases_of(command, place) if slots.count >= _ROOM else None
     if phases is None:
         return [await slots.run(command, place, limit)]
     device = asyncio.ensure_future(_chain(phases.device, place, slots, limit))

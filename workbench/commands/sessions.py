@@ -10,6 +10,7 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 from problems.loader import catalogue, find_entry
 from sessions.export import attempt_document, export_attempt, export_sitting
@@ -108,7 +109,21 @@ def _show(store: Store, settings: Settings, arguments: argparse.Namespace) -> li
     if arguments.source:
         return source
     head = table(_ATTEMPT_HEAD[:-1], [_attempt_row(store.attempt(arguments.id))[:-1]])
-    return [*head, "", *verdict_lines(document["verdict"]), "", *source]
+    return [*head, *_proposed(document), "", *verdict_lines(document["verdict"]), "", *source]
+
+
+def _proposed(document: dict[str, Any]) -> list[str]:
+    """Who proposed it, where that was a language model."""
+    model, proposal = document["attempt"]["model"], document["proposal"]
+    if not model:
+        return []
+    if proposal is None:
+        return safe([f"proposed by {model}"])
+    cost = f", ${proposal['cost']:.4f}" if proposal["cost"] is not None else ""
+    place = f"{proposal['run']}, sample {proposal['sample']}, proposal {proposal['step']}"
+    return safe(
+        [f"proposed by {model} ({place}; {proposal['tokens_in']:,} tokens in, {proposal['tokens_out']:,} out{cost})"]
+    )
 
 
 def _declare_export(parser: argparse.ArgumentParser) -> None:

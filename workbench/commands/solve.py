@@ -26,6 +26,7 @@ from workbench.events import (
     to_json,
 )
 from workbench.files import write_atomic
+from workbench.llm.labels import check_required
 from workbench.report import progress_lines, safe, speedup_text
 from workbench.resolve import Opener
 from workbench.settings import load_settings
@@ -64,6 +65,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.output is not None and arguments.output.exists():
         raise UsageError(f"{arguments.output} exists already: name a new file for the best version")
     settings, target, solve = _resumed(arguments) if arguments.resume else _new(arguments)
+    check_required(settings.llm.require)
     show = _print_json if arguments.json else _print_line
     finished = asyncio.run(Solving(target, settings, show, arguments.remark, solve).run())
     if finished is None:

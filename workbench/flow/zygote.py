@@ -214,6 +214,8 @@ def rank_environment(directory: Path) -> dict[str, str]:
     own = {
         "HOME": str(directory),
         "TMPDIR": str(directory),
+        # a thread that spins for its next share of work takes the core from another rank's thread that has some
+        "OMP_WAIT_POLICY": "PASSIVE",
         "KERNELS_CACHE_DIR": str(cache_dir() / "kernels"),
         "GLOO_SOCKET_IFNAME": "lo0" if sys.platform == "darwin" else "lo",
     }

@@ -183,9 +183,15 @@ class ModelClient:
         if event == "ready":
             self.stream.emit(ProposerChanged(state="ready", elapsed_s=message["seconds"]))
         elif event == "failed":
-            self._end_jobs(f"{message['detail']}; install litellm beside pkwb")
+            self._give_up(f"{message['detail']}; install litellm beside pkwb")
         elif message["id"] in self._jobs:
             _TOLD.get(event, ModelClient._answered)(self, message["id"], message)
+
+    def _give_up(self, reason: str) -> None:
+        """End a process that cannot work; the next request starts a new one."""
+        if self._wire is not None:
+            self._wire.close()
+        self._closed(reason)
 
     def _delta(self, number: int, message: Message) -> None:
         self.stream.emit(ProposalDelta(proposal=number, text=message["text"], thinking=message["thinking"]))
@@ -232,7 +238,7 @@ class ModelClient:
         process, self._process = self._process, None
         if process is not None:
             self._buried = asyncio.ensure_future(ended(process))
-        words = redacted(self._last_words()) or reason
+        words = redacted(self._last_words() or reason)
         self.stream.emit(ProposerChanged(state="gone", detail=words))
         self._end_jobs(f"the process that asks models has ended ({words}); the next request starts it anew")
         self._drop_log()

@@ -35,6 +35,7 @@ class _Block:
 
 def find_code(reply: str, finish: str) -> Found:
     """The proposed file. ``finish`` is the provider's reason of the end: ``stop``, ``length``, ``broken``."""
+    reply = reply.replace("\r\n", "\n")
     blocks = _blocks(reply)
     cut = finish in ("length", "broken")
     open_block = next((block for block in blocks if not block.closed), None)

@@ -123,12 +123,10 @@ class Proposer:
         self._jobs[number].add_done_callback(lambda task: self._jobs.pop(number, None) and None)
 
     async def _facts(self, message: Message) -> None:
-        litellm = await asyncio.shield(self._litellm)
-        listed = _listed(litellm, message)
-        context = listed.get("max_input_tokens")
-        self._send(
-            {"event": "facts", "id": message["id"], "priced": _prices(message, listed).known, "context": context}
-        )
+        """What the list says; nothing where litellm cannot be loaded, which has been told already."""
+        with contextlib.suppress(ImportError):
+            litellm = await asyncio.shield(self._litellm)
+            self._send(_known(litellm, message))
 
     async def _ask(self, message: Message) -> None:
         answer = _Answer(self._send, message["id"])
@@ -277,6 +275,12 @@ def _listed(litellm: ModuleType, message: Message) -> dict[str, Any]:
         return dict(litellm.get_model_info(message["model"]))
     except Exception:
         return {}
+
+
+def _known(litellm: ModuleType, message: Message) -> Message:
+    listed = _listed(litellm, message)
+    priced = _prices(message, listed).known
+    return {"event": "facts", "id": message["id"], "priced": priced, "context": listed.get("max_input_tokens")}
 
 
 def _prices(message: Message, listed: dict[str, Any]) -> Prices:

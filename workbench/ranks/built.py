@@ -17,6 +17,8 @@ from workbench.ranks.extensions import Unsupported, inline_extension
 
 SOCKET_NAME = "build"
 """The socket in the scratch folder of a set, which is the TMPDIR of its ranks."""
+_ANOTHER_TORCH = ("slim:", "undefined symbol: aoti_")
+"""What the import of a quick build's library says where torch is not as it expects."""
 _LONGEST_PATH = 100
 """Bytes of the longest path that all systems take as a socket's address."""
 
@@ -34,7 +36,7 @@ def built_module(request: Message) -> ModuleType:
     try:
         return _import(request["name"], _ask(request, full=False))
     except ImportError as error:
-        if not str(error).startswith("slim:"):
+        if not any(mark in str(error) for mark in _ANOTHER_TORCH):
             raise
     return _import(request["name"], _ask(request, full=True))
 

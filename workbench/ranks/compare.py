@@ -18,7 +18,7 @@ from workbench.ranks.alternatives import found_among, nearest_inside
 from workbench.ranks.channel import Message
 from workbench.ranks.transport import structure
 
-_CHUNK = 1 << 22
+_CHUNK = 1 << 18
 
 
 @dataclass(frozen=True)
@@ -205,6 +205,24 @@ class _Found:
 
 def _compare_chunk(want: torch.Tensor, have: torch.Tensor, limits: tuple[float, float] | None) -> _Found:
     want, have = _wide(want), _wide(have)
+    usual = _compare_finite(want, have, limits) if limits and limits[0] > 0 else None
+    return usual or _compare_any(want, have, limits)
+
+
+def _compare_finite(want: torch.Tensor, have: torch.Tensor, limits: tuple[float, float]) -> _Found | None:
+    """The usual case, in a third of the time: float64 values with a tolerance; None where one is not finite."""
+    error, size = (want - have).abs_(), want.abs()
+    worst = float(error.max()) if error.numel() else 0.0
+    if not math.isfinite(worst):
+        return None
+    ratio = error / (size * limits[1]).add_(limits[0])
+    relative = (error / size).nan_to_num_(0.0, math.inf)
+    most_relative, most = (float(values.max()) if error.numel() else 0.0 for values in (relative, ratio))
+    bad = (ratio > 1).nonzero() if most > 1 else ()
+    return _Found(worst, most_relative, ratio, int(bad[0]) if len(bad) else None)
+
+
+def _compare_any(want: torch.Tensor, have: torch.Tensor, limits: tuple[float, float] | None) -> _Found:
     same = (want == have) | ((want != want) & (have != have))
     error = (want.double() - have.double()).abs()
     error[same] = 0.0

@@ -46,8 +46,10 @@ STANDS_FOR: Mapping[str, tuple[str, ...]] = {
 }
 """By slim header, without folder and ending: the headers of torch that it stands for."""
 
-NUMBER_TYPES = ("BFloat16", "Half", "Float8_e4m3fn", "Float8_e4m3fnuz", "Float8_e5m2", "Float8_e5m2fnuz", "complex")
-"""Header-only number types that torch must ship: its kernels must round as the full build's do."""
+NUMBER_TYPES = ("BFloat16", "Half", "Float8_e4m3fn", "Float8_e4m3fnuz", "Float8_e5m2", "Float8_e5m2fnuz")
+"""Header-only number types that torch must ship: kernels must round as the full build's do."""
+COMPLEX = "complex"
+"""One more, for sources that name it: its header takes long."""
 
 _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*[<"]([^>"\n]+)[>"]', re.MULTILINE)
 _TORCH_FOLDERS = ("torch/", "ATen/", "c10/", "caffe2/", "pybind11/")
@@ -64,9 +66,15 @@ def provided_by(header: str, includes: tuple[str, ...]) -> Path | None:
     return next((path for folder in includes if (path := Path(folder, header)).is_file()), None)
 
 
-def missing_number_types(includes: tuple[str, ...]) -> str:
-    """The first header-only number type that this torch does not ship; empty when it ships all."""
-    names = (f"torch/headeronly/util/{name}.h" for name in NUMBER_TYPES)
+def names_complex(text: str) -> bool:
+    """Whether a source uses complex numbers."""
+    return COMPLEX in text.lower()
+
+
+def missing_number_type(text: str, includes: tuple[str, ...]) -> str:
+    """The first header-only number type that a source needs and this torch does not ship; empty when it ships all."""
+    needed = (*NUMBER_TYPES, COMPLEX) if names_complex(text) else NUMBER_TYPES
+    names = (f"torch/headeronly/util/{name}.h" for name in needed)
     return next((name for name in names if provided_by(name, includes) is None), "")
 
 

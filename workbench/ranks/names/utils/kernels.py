@@ -347,7 +347,10 @@ def _toolkits() -> list[Path]:
 def _header_folders(library: Path) -> tuple[str, ...]:
     """The first folders that have CUDA's headers and its C++ library, those beside the library before all others."""
     includes = [folder / "include" for folder in (library.parent.parent, *_toolkits())]
-    places = {"cuda_bf16.h": includes, "nv/target": [place for one in includes for place in (one, one / "cccl")]}
+    places = {
+        "cuda_bf16.h": includes,
+        "cuda/std/type_traits": [place for one in includes for place in (one, one / "cccl")],
+    }
     found = [next((str(place) for place in folders if (place / name).exists()), "") for name, folders in places.items()]
     return tuple(dict.fromkeys(filter(None, found)))
 

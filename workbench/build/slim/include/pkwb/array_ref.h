@@ -21,7 +21,11 @@ class ArrayRef {
   constexpr ArrayRef(const std::array<T, N>& values) : data_(values.data()), size_(N) {}
   template <size_t N>
   constexpr ArrayRef(const T (&values)[N]) : data_(values), size_(N) {}
+  // A list in braces lives until the call that it is an argument of is over, which is as long as it is looked at.
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Winit-list-lifetime"
   constexpr ArrayRef(const std::initializer_list<T>& values) : data_(values.begin()), size_(values.size()) {}
+#pragma GCC diagnostic pop
 
   constexpr const T* begin() const { return data_; }
   constexpr const T* end() const { return data_ + size_; }

@@ -3,8 +3,9 @@
 
 #include <pkwb/cuda_error.h>
 
-// A toolkit without cuBLAS still knows its handle; who calls cuBLAS includes its header.
-#if __has_include(<cublas_v2.h>)
+// Only for sources that name more of cuBLAS than its handle. __has_include is no way to ask: g++ then passes over an
+// include of the missing file in silence.
+#ifdef PKWB_CUBLAS
 #include <cublas_v2.h>
 #else
 struct cublasContext;

@@ -20,7 +20,12 @@ inline cudaDeviceProp* getDeviceProperties(DeviceIndex device) {
 inline cudaDeviceProp* getCurrentDeviceProperties() { return getDeviceProperties(current_device()); }
 inline int warp_size() { return getCurrentDeviceProperties()->warpSize; }
 
-inline cublasHandle_t getCurrentCUDABlasHandle() { return static_cast<cublasHandle_t>(runtime::blas_handle()); }
+inline cublasHandle_t getCurrentCUDABlasHandle() {
+  if (torch_get_current_cuda_blas_handle == nullptr) return static_cast<cublasHandle_t>(runtime::blas_handle());
+  void* handle = nullptr;
+  runtime::check(torch_get_current_cuda_blas_handle(&handle), "cuBLAS handle");
+  return static_cast<cublasHandle_t>(handle);
+}
 
 }  // namespace pkwb::cuda
 

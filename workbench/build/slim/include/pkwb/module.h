@@ -55,7 +55,7 @@ class Module {
     static_assert(named == 0 || named == std::tuple_size_v<typename Signature<Stored>::Types>,
                   "py::arg must be given for every argument, or for none");
     Function function = record<Stored>(name, std::forward<Callable>(callable));
-    size_t place = 0;
+    [[maybe_unused]] size_t place = 0;
     (note(function, place, extra), ...);
     runtime::add_function(module_, std::move(function));
     return *this;

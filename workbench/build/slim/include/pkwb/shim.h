@@ -34,6 +34,7 @@ int32_t aoti_torch_device_type_cuda();
 __attribute__((weak)) int32_t aoti_torch_get_current_cuda_stream(int32_t device_index, void** stream);
 __attribute__((weak)) int32_t torch_c10_cuda_check_msg(int32_t error, const char* file, const char* function,
                                                        uint32_t line, bool device_assertions, char** text);
+__attribute__((weak)) int32_t torch_get_current_cuda_blas_handle(void** handle);
 __attribute__((weak)) void torch_c10_cuda_free_error_msg(char* text);
 __attribute__((weak)) const char* torch_exception_get_what_without_backtrace();
 }
