@@ -112,7 +112,8 @@ def save_to_verdict(device: str, ranks: int, times: int, full: bool) -> list[Fig
     texts = versions()
     sitting.judge(next(texts))
     way, most = ("full build", FULL_S) if full else ("quick build", QUICK_S)
-    new, known = [], []
+    new: list[float] = []
+    known: list[float] = []
     for text, _ in zip(texts, range(times)):
         for taken, version in ((new, text), (known, f"{text}# again\n")):
             started = time.perf_counter()

@@ -17,21 +17,28 @@ from typing import Protocol, cast
 from workbench import __version__
 from workbench.errors import INTERRUPTED, InfraError, PkwbError, UsageError
 
-COMMANDS: dict[str, str] = {
+_PROBLEMS = {
     "open": "open a problem in the workbench",
     "eval": "judge one file without the screen",
     "list": "list the problems",
     "show": "print a problem's statement, shapes and figures",
+}
+_MODELS = {
     "prompt": "print what a language model is told of a problem",
     "solve": "let a language model propose kernels, judged one by one",
     "scores": "pass@k and fast_p of language models, from what is kept",
+}
+_MACHINE = {
     "doctor": "check this machine and say what it means for you",
     "topology": "draw where the ranks run and how they are linked",
     "bench": "measure how fast ranks reach each other",
+}
+_KEPT = {
     "build": "compile what a file will ask for, without running it",
     "cache": "show or clear what was built",
     "sessions": "list, show, compare and export earlier attempts",
 }
+COMMANDS: dict[str, str] = {**_PROBLEMS, **_MODELS, **_MACHINE, **_KEPT}
 """Each name is a module in :mod:`workbench.commands`."""
 
 

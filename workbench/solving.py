@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from workbench.config import Settings
-from workbench.events import Event, EventStream, SolveFinished
+from workbench.errors import RanksError
+from workbench.events import Event, EventStream, Notice, SolveFinished
 from workbench.stopping import on_stop
 from workbench.stores import open_store
 from workbench.target import Target
@@ -36,6 +36,7 @@ class Solving:
         self._gone: BrokenPipeError | None = None
         self._work: asyncio.Task[SolveFinished] | None = None
         self._last: SolveFinished | None = None
+        self._trouble = False
 
     async def run(self) -> SolveFinished | None:
         """The last word; None when it was interrupted before it began. No process is left when it returns.
@@ -71,10 +72,12 @@ class Solving:
         from workbench.llm.loop import Solver
         from workbench.llm.prompt import conversation_start
 
-        ranks = asyncio.ensure_future(engine.start())
         recorder = Recorder(store, self._target, stream)
         try:
             start = await asyncio.to_thread(conversation_start, self._target, self._settings)
+            await engine.start()
+            if self._trouble:
+                raise RanksError("no model was asked, since the ranks cannot be started")
             solver = Solver(
                 target=self._target,
                 settings=self._settings,
@@ -90,14 +93,13 @@ class Solving:
                 solver.steer(self._remark)
             return await solver.run()
         finally:
-            ranks.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await ranks
             await recorder.close()
 
     def _on_event(self, event: Event) -> None:
         if isinstance(event, SolveFinished):
             self._last = event
+        elif isinstance(event, Notice) and event.severity == "error":
+            self._trouble = True
         if self._gone is not None:
             return
         try:

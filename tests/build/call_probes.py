@@ -84,11 +84,11 @@ def _calls(module: Any) -> Iterator[tuple[str, str]]:
         "complex": torch.zeros(4, dtype=torch.complex64),
     }
     for name, tensor in tensors.items():
-        for question in range(18):
+        for question in range(21):
             yield f"asks({name}, {question})", outcome(module.asks, tensor, question)
     for question in range(7):
         yield f"asks_nothing({question})", outcome(module.asks_nothing, question)
-    for way in range(10):
+    for way in range(16):
         yield f"makes({way})", outcome(module.makes, tensors["plain"], way)
     takers = "int8 uint64 int64 unsigned_int float32 float64 boolean string tensors ints floats nested maybe maybe_int"
     for taker in (*takers.split(), "same", "same_again", "four", "two", "dtype", "kept", "defaults"):

@@ -42,6 +42,14 @@ void tensors(at::Tensor a, torch::Tensor b) {
   is<c10::BFloat16*>(a.mutable_data_ptr<c10::BFloat16>());
   for (const at::Tensor& made : {a.contiguous(), a.clone(), a.cpu(), a.view({1}), a.reshape({1})}) b = made;
   b = a.to(at::kHalf);
+  b = a.to(at::kHalf, true, true).to(at::kCPU).to(b.device(), true).to(at::Device(at::kCUDA, 0), at::kFloat);
+  b = a.to(a.options()).to(b.dtype()).cuda();
+  is<at::Tensor>(a.fill_(1).fill_(1.5).fill_(true).fill_(int64_t{1}).fill_(1.5f));
+  is<float>(a.item<float>());
+  is<double>(a.item<double>());
+  is<int>(a.item<int>());
+  is<int64_t>(a.item<int64_t>());
+  is<bool>(a.item<bool>());
   is<at::Tensor>(a.zero_());
   is<at::Tensor>(a.copy_(b, true));
   is<std::optional<at::Device>>(at::device_of(a));
@@ -56,6 +64,8 @@ void factories(void* data, std::vector<int64_t> sizes) {
   }
   torch::empty({2}, torch::dtype(torch::kUInt8).device(c10::Device(c10::DeviceType::CUDA, 0)));
   torch::empty({2}, torch::device(torch::kCPU));
+  torch::tensor(sizes);
+  torch::tensor(sizes, torch::dtype(torch::kInt64).device(torch::kCUDA));
   torch::empty({2}, at::TensorOptions(at::kCUDA).dtype(caffe2::TypeMeta(torch::empty({1}).dtype())));
 #ifdef __CUDACC__
   torch::from_blob(data, {1, 2}, options);

@@ -44,6 +44,9 @@ int64_t asks(torch::Tensor tensor, int question) {
   if (question == 14) return static_cast<int64_t>(tensor.scalar_type());
   if (question == 15 && tensor.is_cpu() && tensor.numel() > 1) return static_cast<int64_t>(tensor.data_ptr<float>()[1]);
   if (question == 16) return tensor.device().is_cuda() + tensor.device().has_index() * 2;
+  if (question == 18) return tensor.item<int64_t>();
+  if (question == 19) return static_cast<int64_t>(tensor.item<float>() * 100);
+  if (question == 20) return tensor.item<bool>();
   if (question == 17) return tensor.contiguous().is_contiguous() + 2 * tensor.contiguous().is_same(tensor);
   return -1;
 }
@@ -70,6 +73,12 @@ torch::Tensor makes(torch::Tensor like, int way) {
   if (way == 6) return torch::empty_like(like).copy_(like);
   if (way == 7) return torch::ones(like.sizes(), torch::dtype(torch::kInt64));
   if (way == 8) return like.view({5, 5});
+  if (way == 10) return torch::tensor(like.sizes().vec());
+  if (way == 11) return torch::tensor(like.sizes().vec(), torch::kFloat32);
+  if (way == 12) return torch::empty_like(like).fill_(2.5).to(torch::kCPU, at::kInt);
+  if (way == 13) return torch::empty({3}, torch::kInt64).fill_((int64_t{1} << 62) + 1);
+  if (way == 14) return like.to(torch::TensorOptions().dtype(torch::kDouble), true, true);
+  if (way == 15) return torch::empty({3}, torch::kBool).fill_(true);
   return torch::Tensor();
 }
 

@@ -146,15 +146,35 @@ async def test_nobody_waits_any_more(desk: Desk) -> None:
     assert await asyncio.wait_for(gone(child), 10)
 
 
-async def test_asked_again_after_giving_up(desk: Desk) -> None:
-    """A build that was given up starts anew when it is asked for again."""
-    for _ in range(2):
+async def test_asked_again_at_once(desk: Desk) -> None:
+    """A newer save that asks for the same extension goes on with the build that runs for the save before."""
+    for _ in range(3):
         job = asyncio.ensure_future(desk.build("HANG"))
         await asyncio.wait_for(there(desk.folder / "hangs"), 10)
-        (desk.folder / "hangs").unlink()
         job.cancel()
         await asyncio.gather(job, return_exceptions=True)
+    assert desk.compiled == 1
+    await desk.service.close()
+
+
+async def test_asked_again_after_giving_up(desk: Desk) -> None:
+    """A build that was ended starts anew when it is asked for again."""
+    for _ in range(2):
+        job = asyncio.ensure_future(desk.build("HANG"))
+        child = await asyncio.wait_for(there(desk.folder / "hangs"), 10)
+        (desk.folder / "hangs").unlink()
+        job.cancel()
+        assert await asyncio.wait_for(gone(child), 10)
     assert desk.compiled == 2
+
+
+async def test_close_ends_builds_at_once(desk: Desk) -> None:
+    """When the service is closed no compiler is left."""
+    job = asyncio.ensure_future(desk.build("HANG"))
+    child = await asyncio.wait_for(there(desk.folder / "hangs"), 10)
+    await desk.service.close()
+    await asyncio.gather(job, return_exceptions=True)
+    assert await asyncio.wait_for(gone(child), 10)
 
 
 SLIM = {

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.build.slim_builds import build_full, build_slim, needs_cxx, python, tools
+from tests.build.slim_builds import build_full, build_slim, needs_cxx, python, run, tools
+from workbench.build import fast
 from workbench.build.model import Request
 
 _HERE = Path(__file__).parent
@@ -54,22 +55,35 @@ def test_a_refusal_names_what_the_function_takes(slim: Path) -> None:
     assert "Invoked with: [1]; kwargs: mode='sum'" in said
 
 
+_COUNTS = """
+import sys, torch
+sys.path.insert(0, sys.argv[1])
+import semantics
+tensor = torch.arange(6.0)
+before = sys.getrefcount(tensor), tensor._use_count()
+for _ in range(100):
+    semantics.same(tensor), semantics.tensors([tensor, tensor]), semantics.four(tensor), semantics.maybe(tensor)
+    semantics.makes(tensor, 5), semantics.asks(tensor, 17)
+print(before == (sys.getrefcount(tensor), tensor._use_count()))
+kept = torch.full((1,), 7.0)
+semantics.kept(kept)
+del kept
+print(semantics.kept(torch.ones(1)))
+"""
+
+
 def test_tensors_are_neither_leaked_nor_freed_early(slim: Path) -> None:
     """Calls leave a tensor's reference counts as they were; what a module keeps stays alive."""
-    counts = python(
-        "import sys, torch; sys.path.insert(0, sys.argv[1]); import semantics\n"
-        "tensor = torch.arange(6.0)\n"
-        "before = sys.getrefcount(tensor), tensor._use_count()\n"
-        "for _ in range(100):\n"
-        "    semantics.same(tensor); semantics.tensors([tensor, tensor])\n"
-        "    semantics.four(tensor); semantics.maybe(tensor)\n"
-        "    semantics.makes(tensor, 5); semantics.asks(tensor, 17)\n"
-        "print(before == (sys.getrefcount(tensor), tensor._use_count()))\n"
-        "kept = torch.full((1,), 7.0); semantics.kept(kept); del kept\n"
-        "print(semantics.kept(torch.ones(1)))",
-        str(slim),
-    )
-    assert counts.split() == ["True", "702"]
+    assert python(_COUNTS, str(slim)).split() == ["True", "702"]
+
+
+def test_a_torch_without_the_short_way_to_python_objects_does_as_well(tmp_path: Path) -> None:
+    """Where torch does not export how a tensor becomes a Python object, results take a longer way, without a leak."""
+    needs_cxx()
+    runtime = tmp_path / "runtime.o"
+    run((*fast.runtime_commands(tools(), str(runtime))[0].argv, "-DTHPVariable_Wrap=not_exported"), tmp_path)
+    build_slim(Request(name="semantics", cpp=_SOURCE), tmp_path, runtime)
+    assert python(_COUNTS, str(tmp_path)).split() == ["True", "702"]
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ import pytest
 from tests.build.fakes import compiler
 from tests.flow.sitting import PATH, Sitting
 from tests.program import pkwb
-from workbench.events import BuildFinished, BuildStarted, Diagnostic, FirstVerdict, PhaseChanged, Verdict
+from workbench.events import BuildFinished, BuildStarted, Diagnostic, FirstVerdict, PhaseChanged, RankStack, Verdict
 
 pytestmark = pytest.mark.skipif(not shutil.which("g++"), reason="needs g++")
 needs_nvcc = pytest.mark.skipif(not shutil.which("nvcc"), reason="needs nvcc")
@@ -240,9 +240,20 @@ def test_build_command_tells_errors(tmp_path: Path) -> None:
     assert (events[-1]["event"], events[-1]["ok"]) == ("build", False)
 
 
+@needs_nvcc
+def test_unsupported_architecture(tmp_path: Path) -> None:
+    """An architecture that nvcc does not know is an error at the call; one that is none is refused at once."""
+    (tmp_path / "k.py").write_text(CUDA.replace('"twice", SRC', '"twice", SRC, ["-arch=sm_20"]'))
+    done = pkwb("build", "k.py", cwd=tmp_path)
+    assert done.returncode == 1
+    assert "k.py:21: error: nvcc: Unsupported gpu architecture 'sm_20'" in done.stderr
+    done = pkwb("build", "k.py", "--arch", "new", cwd=tmp_path)
+    assert (done.returncode, "give a compute capability such as 90" in done.stderr) == (2, True)
+
+
 def test_build_command_without_anything_to_build(tmp_path: Path) -> None:
-    """A file that builds nothing is fine; one that is no Python is an error at its line."""
-    (tmp_path / "plain.py").write_text("def solution(x):\n    return x\n")
+    """A file that builds nothing is fine, and is not run; one that is no Python is an error at its line."""
+    (tmp_path / "plain.py").write_text("print('noise')\n\n\ndef solution(x):\n    return x\n")
     (tmp_path / "broken.py").write_text("def solution(x:\n")
     assert pkwb("build", "plain.py", cwd=tmp_path).stdout == "nothing in this file is built ahead of a run\n"
     done = pkwb("build", "broken.py", cwd=tmp_path)
@@ -257,5 +268,20 @@ def test_full_build(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         verdict = sitting.judge(CPP)
         assert verdict.status == "ok", verdict.reason
         assert [(build.path, build.made_by) for build in verdict.builds] == [("full", "full")]
+    finally:
+        sitting.close()
+
+
+def test_ranks_may_wait_for_a_build(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ranks that wait for a build which takes longer than their own limit are no hang, and show no stacks."""
+    slow = tmp_path / "g++"
+    slow.write_text(f'#!/bin/sh\n[ "$1" = --version ] || sleep 4\nexec {shutil.which("g++")} "$@"\n')
+    slow.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    sitting = Sitting("1", limit=6.0)
+    try:
+        verdict = sitting.judge(DYNAMIC)
+        assert verdict.status == "ok", verdict.reason
+        assert not sitting.of(RankStack, verdict.attempt)
     finally:
         sitting.close()

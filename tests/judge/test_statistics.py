@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 
@@ -148,3 +150,26 @@ def test_times_of_zero_give_finite_figures() -> None:
         statistics.speedup(real, zeros, 1), statistics.speedup(zeros, real, 1), statistics.speedup(zeros, zeros, 1),
     ))  # fmt: skip
     assert statistics.skew([[0, 0], [0, 0]]) == 0
+
+
+def test_one_step_of_the_clock_is_no_difference() -> None:
+    """Two processes whose calls differ by one step of the device's clock are not told apart, however many samples."""
+    generator = np.random.default_rng(11)
+    ticks = [generator.choice([39, 40, 41], size=(10, 10), p=[0.2, 0.6, 0.2]) * 32.0 for _ in range(2)]
+    assert statistics.step(ticks[0]) == 32.0
+    assert not statistics.speedup(list(ticks[0] + 32.0), list(ticks[1]), seed=1).differs
+
+
+def test_one_percent_is_no_difference_but_three_are() -> None:
+    """What two processes of the same code differ by is left open by the interval; a real difference is not."""
+    generator = np.random.default_rng(12)
+    times = 1e6 * (1 + 1e-4 * generator.standard_normal((2, 10, 10)))
+    near = statistics.speedup(list(1.01 * times[0]), list(times[1]), seed=1)
+    far = statistics.speedup(list(1.03 * times[0]), list(times[1]), seed=1)
+    assert (near.differs, far.differs) == (False, True)
+    assert far.low == pytest.approx(1.03 * math.exp(-1.96 * statistics.ALIKE), rel=1e-3)
+
+
+def test_times_that_are_all_equal_have_no_step() -> None:
+    """A clock that shows one value only says nothing about its step."""
+    assert statistics.step([5.0, 5.0, 5.0]) == 0.0

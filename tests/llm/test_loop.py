@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -30,7 +31,7 @@ from workbench.events import (
 from workbench.llm.client import Facts, Messages
 from workbench.llm.judging import Judging
 from workbench.llm.loop import Solver
-from workbench.target import Source
+from workbench.target import SharedGpus, Source
 
 START: Messages = [{"role": "system", "content": "rules"}, {"role": "user", "content": "task"}]
 Worth = tuple[str, float | None]
@@ -96,6 +97,7 @@ class Run:
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        self.target = target()
         self.worths: list[Worth] = [("ok", 1.0)]
         self.script: dict[int, dict[str, Any]] = {}
         self.cost: float | None = 0.5
@@ -118,12 +120,12 @@ class Run:
         stream = EventStream()
         stream.subscribe(self.events.append)
         store = Store.open(self.path)
-        recorder = Recorder(store, target(), stream)
+        recorder = Recorder(store, self.target, stream)
         self.model = FakeModel(self.script, self.cost, self.priced)
         self.engine = FakeEngine(stream, self.worths)
         solves = Solves(store)
         solver = Solver(
-            target=target(),
+            target=self.target,
             settings=Settings(llm=LlmSettings(model="fake", **llm), given=self.given),
             stream=stream,
             client=self.model,
@@ -163,6 +165,15 @@ def test_stops_at_the_target(run: Run) -> None:
     assert finished.best is not None
     assert finished.best.median == 1.6
     assert [step.status for step in run.steps()] == ["wrong", "ok", "ok"]
+
+
+def test_stops_when_right_where_nothing_is_timed(run: Run) -> None:
+    """On ranks that share a GPU no call is timed: the first right version ends the sample, and that is said."""
+    run.target = dataclasses.replace(target(), shared=SharedGpus(1, "1 × H200"))
+    run.worths = [("wrong", None), ("ok", None)]
+    finished = run.go(steps=5)
+    assert (finished.ending, finished.best_step, finished.best) == ("target", 2, None)
+    assert "2 ranks share a GPU" in finished.reason
 
 
 def test_stops_after_its_steps(run: Run) -> None:

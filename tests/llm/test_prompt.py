@@ -8,10 +8,12 @@ from pathlib import Path
 import pytest
 
 from problems.starter import BACKENDS, starter_text
+from tests.checkout import KNOWN, OWN, write_checkout
 from tests.llm import pins
-from workbench.config import LlmSettings, Settings
+from workbench.config import LlmSettings, ProblemSettings, Settings
 from workbench.errors import UsageError
 from workbench.llm.prompt import conversation_start
+from workbench.resolve import Opener
 
 PINS = dict(pins.texts())
 
@@ -71,3 +73,14 @@ def test_machine_that_ranks_run_on() -> None:
     task = conversation_start(target, Settings())[-1]["content"]
     assert "8 CPU ranks on " in task
     assert "gloo over loopback" in task
+
+
+@pytest.mark.parametrize("stem", [KNOWN, OWN])
+def test_task_of_a_checkout(stem: str, tmp_path: Path) -> None:
+    """A task of a checkout has a prompt too, with what is known of it: at least its reference and arguments."""
+    top = write_checkout(tmp_path / "checkout")
+    settings = Settings(problems=ProblemSettings(pkb=str(top)))
+    target = Opener(settings).target(stem)
+    task = conversation_start(target, settings)[-1]["content"]
+    assert (top / "reference" / f"{stem}.py").read_text().strip() in task
+    assert all(f"- {name}: " in task for name in target.problem.arguments)

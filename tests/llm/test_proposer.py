@@ -244,7 +244,7 @@ def test_process_that_dies_is_started_anew(talk: Talk) -> None:
 
 def test_litellm_that_cannot_be_loaded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where litellm is missing or broken, every request says so and what to do, and nothing waits for ever."""
-    (tmp_path / "litellm.py").write_text("raise ImportError('no such thing')\n")
+    (tmp_path / "litellm.py").write_text("raise ValueError('no such thing')\n")
     monkeypatch.syspath_prepend(str(tmp_path))
     talk = Talk()
     for _ in range(2):
@@ -262,3 +262,22 @@ def test_no_model_named(talk: Talk) -> None:
     client = dataclasses.replace(talk.client, settings=LlmSettings())
     with pytest.raises(SettingsError, match=r"--model PROVIDER/MODEL, or set llm\.model"):
         client.warm()
+
+
+def test_password_in_the_address(talk: Talk) -> None:
+    """An address with a password in it is refused, since settings are kept with each run; the message has none."""
+    client = dataclasses.replace(talk.client, settings=LlmSettings(model="m", api_base="http://me:hunter2@host/v1"))
+    with pytest.raises(SettingsError, match=r"llm\.key_env") as caught:
+        client.warm()
+    assert "hunter2" not in str(caught.value)
+
+
+def test_key_of_an_own_server(talk: Talk, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The variable that llm.key_env names holds the key for an address of the user's own."""
+    monkeypatch.setenv("MY_SERVER_KEY", "sk-of-my-own-server")
+    own = Talk()
+    with serving(fenced(GOOD)) as server:
+        assert own.ask(server.url, key_env="MY_SERVER_KEY").outcome == "code"
+    own.run(own.client.close())
+    own.loop.close()
+    assert server.keys == ["Bearer sk-of-my-own-server"]

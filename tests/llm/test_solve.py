@@ -22,7 +22,7 @@ from tests.llm.server import KEY, WRONG_KEY, Reply, Server, fenced, serving
 from tests.program import environment, pkwb
 
 WRONG = with_end("out[3, 5] += rank\nreturn out")
-SLOW = with_end("time.sleep(0.05)\nreturn out")
+SLOW = with_end("time.sleep(0.08)\nreturn out")
 DUMP = with_middle(
     "print('ENVIRONMENT', dict(os.environ), flush=True)\n"
     "for root in {os.environ['HOME'], os.environ.get('TMPDIR', '.'), '.'}:\n"
@@ -77,7 +77,7 @@ def children(pid: int) -> list[int]:
 def test_script_is_driven_to_its_target(place: Path) -> None:
     """Words, a wrong kernel, a slow one, a good one: each is judged and answered, and the good one is kept."""
     with serving("I would rather talk.", fenced(WRONG), fenced(SLOW), fenced(GOOD)) as server:
-        done, events = solve(server, place, "--target", "0.1", "--output", "best.py")
+        done, events = solve(server, place, "--target", "0.2", "--stall", "0", "--output", "best.py")
     last = events[-1]
     assert (done.returncode, done.stderr) == (0, "")
     assert (last["event"], last["ending"], last["correct"], last["label"]) == ("solve_finished", "target", 1, "library")
@@ -152,6 +152,15 @@ def test_interrupted_run_says_how_to_go_on(place: Path) -> None:
     assert process.returncode == 130
     assert "pkwb solve --resume solve-" in output
     _until(lambda: not any(map(alive, left)))
+
+
+def test_ranks_that_cannot_start_cost_nothing(place: Path) -> None:
+    """Where no rank can run no model is asked, and the reason is told; exit code 3."""
+    with serving(fenced(GOOD)) as server:
+        done = pkwb(*call(server), cwd=place, OPENAI_API_KEY=KEY, PKWB_RANKS_PYTHON="/no/such/python")
+    assert (done.returncode, server.requests) == (3, [])
+    assert "check ranks.python" in done.stderr
+    assert "no model was asked" in done.stderr
 
 
 def test_calls_that_cannot_work(place: Path) -> None:

@@ -43,6 +43,7 @@ class Builder:
         for job in jobs:
             job.cancel()
         await asyncio.gather(*jobs, return_exceptions=True)
+        await self._service.close()
 
     def _take(self, message: Message) -> None:
         number = message["id"]

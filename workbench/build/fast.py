@@ -99,7 +99,7 @@ def _cpp_unit(request: Request, toolchain: Toolchain) -> Command:
 
 def _link(request: Request, toolchain: Toolchain, objects: list[str], runtime: str, out: str) -> Command:
     cuda = bool(request.cuda)
-    libraries = ["c10", "torch_cpu", "torch"]
+    libraries = ["c10", "torch_cpu", "torch", "torch_python"]
     if cuda and toolchain.torch_cuda:
         libraries += ["c10_cuda", "torch_cuda"]
     toolkit = [f"-L{toolchain.cuda_home}/lib64", "-lcudart", f"-Wl,-rpath,{toolchain.cuda_home}/lib64"] if cuda else []

@@ -67,15 +67,7 @@ async def run_command(command: Command, folder: Path, limit: float) -> Done:
     """Run one command; nothing of it is left when this returns or is cancelled."""
     started = time.perf_counter()
     try:
-        process = await asyncio.create_subprocess_exec(
-            *command.argv,
-            cwd=folder,
-            env={**os.environ, **dict(command.environment)},
-            stdin=asyncio.subprocess.DEVNULL,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.STDOUT,
-            start_new_session=True,
-        )
+        process = await _start(command, folder)
     except OSError as error:
         return Done(command, 127, f"{command.argv[0]} cannot be run: {error.strerror or error}", 0.0)
     _restrain(process.pid)
@@ -88,6 +80,27 @@ async def run_command(command: Command, folder: Path, limit: float) -> Done:
         await _end(process)
     code = process.returncode if process.returncode is not None else -signal.SIGKILL
     return Done(command, code, output.decode(errors="replace"), time.perf_counter() - started, late)
+
+
+async def _start(command: Command, folder: Path) -> asyncio.subprocess.Process:
+    """Start a command; asyncio, cancelled while it starts one, would end the process and leave its children."""
+    starting = asyncio.ensure_future(
+        asyncio.create_subprocess_exec(
+            *command.argv,
+            cwd=folder,
+            env={**os.environ, **dict(command.environment)},
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.STDOUT,
+            start_new_session=True,
+        )
+    )
+    try:
+        return await asyncio.shield(starting)
+    except asyncio.CancelledError:
+        with contextlib.suppress(OSError):
+            await _end(await starting)
+        raise
 
 
 async def _output_of(process: asyncio.subprocess.Process) -> bytes:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import io
 import re
 import tokenize
@@ -65,6 +66,7 @@ def _written_place(written: Text, source: str, offset: int) -> Place:
     return Place()
 
 
+@functools.lru_cache(maxsize=16)
 def literal_places(node: ast.Constant, source: str) -> list[Place]:
     """Where each character of a literal's value is written, and the place behind the last; empty if that is unknown."""
     segment = ast.get_source_segment(source, node)

@@ -48,17 +48,19 @@ class BuildService:
         which = (self._maker.key(order, "full"), order.full)
         if which in self._failed:
             return dataclasses.replace(self._failed[which], way="cached", seconds=0.0)
+        self._running = {key: shared for key, shared in self._running.items() if shared.open}
         shared = self._running.get(which)
-        if shared is None or not shared.open:
+        if shared is None:
             shared = self._running[which] = Shared(partial(self._build, order, which))
         return await shared.wait(early)
 
+    async def close(self) -> None:
+        """End all builds; no compiler runs when this returns."""
+        await asyncio.gather(*(shared.end() for shared in self._running.values()))
+
     async def _build(self, order: Order, which: tuple[str, bool], early: Early) -> Result:
         started = time.perf_counter()
-        try:
-            result = self._cached(order) or self._impossible(order) or await self._race(order, early)
-        finally:
-            self._running.pop(which, None)
+        result = self._cached(order) or self._impossible(order) or await self._race(order, early)
         if result.final:
             self._failed[which] = result
         if len(self._failed) > _KEPT_FAILURES:

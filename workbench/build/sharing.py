@@ -11,6 +11,10 @@ from workbench.build.model import Finding, Result
 Early = Callable[[tuple[Finding, ...]], None]
 
 
+GRACE_S = 0.5
+"""How long work goes on that nobody waits for: a newer save of a file often asks for the same extension again."""
+
+
 class Shared:
     """A build that runs. ``make`` gets a function that tells all who wait what was found early."""
 
@@ -18,8 +22,12 @@ class Shared:
         self._listeners: list[Early] = []
         self._told: list[tuple[Finding, ...]] = []
         self._task = asyncio.ensure_future(make(self._tell))
-        self.open = True
+        self._given_up = False
+
+    @property
+    def open(self) -> bool:
         """Whether one may still join."""
+        return not self._given_up and not self._task.done()
 
     async def wait(self, early: Early) -> Result:
         """The result; who is cancelled here leaves the others waiting, and the last one ends the work."""
@@ -30,9 +38,18 @@ class Shared:
             return await asyncio.shield(self._task)
         finally:
             self._listeners.remove(early)
-            if not self._listeners:
-                self.open = False
-                self._task.cancel()
+            asyncio.get_running_loop().call_later(GRACE_S, self._give_up)
+
+    async def end(self) -> None:
+        """End the work at once."""
+        self._given_up = True
+        self._task.cancel()
+        await asyncio.gather(self._task, return_exceptions=True)
+
+    def _give_up(self) -> None:
+        if not self._listeners and not self._task.done():
+            self._given_up = True
+            self._task.cancel()
 
     def _tell(self, found: tuple[Finding, ...]) -> None:
         self._told.append(found)

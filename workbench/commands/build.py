@@ -55,7 +55,7 @@ async def _build(settings: Settings, source: Source, stream: EventStream) -> boo
     place = BuildPlace(builder=builder, arch=arch, full=settings.build.full, device="cuda")
     building = Building(0, source, place, stream)
     try:
-        building.begin()
+        await building.begin()
         await building.finish()
     except Stop:
         return False

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import dataclasses
 import os
 import re
-import socket
 import time
-from collections.abc import AsyncIterator
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from pathlib import Path
 
 from workbench.build.model import Finding, Request, Result
 from workbench.build.plan import Plan, Planned, Unplanned, look, request_of
-from workbench.errors import ChannelError
 from workbench.events import (
     BUILD_WORDS,
     BuildFinished,
@@ -26,18 +23,15 @@ from workbench.events import (
     EventStream,
     Status,
 )
+from workbench.flow.build_socket import BuildSocket
 from workbench.flow.builder import Builder
 from workbench.flow.context import Stop
 from workbench.flow.findings import diagnostic_of
-from workbench.ranks.built import SOCKET_NAME, address
-from workbench.ranks.channel import HEADER, Message, body_length, decode, encode
+from workbench.ranks.channel import Message
 from workbench.target import Source
 
 MOST_REQUESTS = 64
 """Different extensions that the ranks of one attempt may ask for."""
-_LONGEST = 12 << 20
-"""Bytes of the longest request of a rank."""
-_ASKING_S = 10.0
 _WAYS = {"cached": "from the cache", "none": "nothing", "slim": BUILD_WORDS["slim"], "full": BUILD_WORDS["full"]}
 _NOT_YET_SURE = "(found by the quick build; the full build decides)"
 _NO_DEVICE = "no CUDA device"
@@ -56,6 +50,8 @@ class BuildPlace:
     full: bool
     device: str
     """The device of the ranks."""
+    patience: float = 600.0
+    """Seconds that ranks of one attempt may wait for builds in all."""
 
 
 class Building:
@@ -70,6 +66,7 @@ class Building:
         self._builds: dict[tuple[str, bool], asyncio.Task[Result]] = {}
         self._ahead: list[asyncio.Task[Result]] = []
         self._waiting = 0
+        self._since = self._waited = 0.0
         self.started = time.perf_counter()
         self.summaries: list[BuildSummary] = []
         self.failure: Diagnostic | None = None
@@ -77,12 +74,12 @@ class Building:
         self.refused = False
         """Whether a rank asked for CUDA code where there is no CUDA device."""
 
-    def begin(self) -> None:
+    async def begin(self) -> None:
         """Look at the source and start to build what it will ask for."""
-        self._plan = look(self._source.text, str(self._source.path))
+        self._plan = await asyncio.to_thread(look, self._source.text, str(self._source.path))
         for call in self._plan.unplanned:
             self._emit(_unplanned(call, str(self._source.path)))
-        self._ahead = [self._task(self._own(item.request), False) for item in self._plan.planned]
+        self._ahead = [self._task(self._own(item.request), False) for item in self._plan.planned[:MOST_REQUESTS]]
 
     @property
     def expected(self) -> bool:
@@ -91,8 +88,9 @@ class Building:
 
     @property
     def busy(self) -> bool:
-        """Whether ranks wait for a build now."""
-        return self._waiting > 0
+        """Whether ranks wait for a build now, and have not yet waited too long."""
+        since = time.monotonic() - self._since if self._waiting else 0.0
+        return self._waiting > 0 and self._waited + since < self._place.patience
 
     async def finish(self) -> str:
         """Wait for what the source is known to ask for; how it was built, in words. Stop when it cannot be built."""
@@ -133,44 +131,33 @@ class Building:
             task.cancel()
         await asyncio.gather(*self._builds.values(), return_exceptions=True)
 
-    @contextlib.asynccontextmanager
-    async def serving(self, folder: Path) -> AsyncIterator[None]:
+    def serving(self, folder: Path) -> AbstractAsyncContextManager[None]:
         """Answer ranks that ask through the socket in their set's scratch folder, while the context lasts."""
-        listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        with address(str(folder / SOCKET_NAME)) as path:
-            listener.bind(path)
-        server = await asyncio.start_unix_server(self._serve, sock=listener)
-        try:
-            yield
-        finally:
-            server.close()
-
-    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        with contextlib.suppress(OSError, asyncio.IncompleteReadError, asyncio.TimeoutError):
-            try:
-                message = await asyncio.wait_for(_request(reader), _ASKING_S)
-                answer = await self._answer(message)
-            except (ChannelError, ValueError) as error:
-                answer = {"library": "", "reason": str(error)}
-            writer.write(encode(answer))
-            await writer.drain()
-        writer.close()
+        return BuildSocket(self._answer).serving(folder)
 
     async def _answer(self, message: Message) -> Message:
         """The library for a rank's request, or why there is none."""
         request = self._own(request_of(message))
         if self._place.device == "cpu" and request.cuda:
             self.refused = True
-        self._waiting += 1
-        try:
-            result = await asyncio.shield(self._task(request, message.get("full") is True))
-        finally:
-            self._waiting -= 1
+        result = await self._waited_for(self._task(request, message.get("full") is True))
         if self._place.device == "cpu" and request.cuda:
             return {"library": "", "reason": f"{_NO_DEVICE}: CUDA code cannot run on this machine"}
         if result.no_tools:
             self.failure = self._diagnostic(request, result.findings[0])
         return {"library": result.library, "reason": result.reason}
+
+    async def _waited_for(self, build: asyncio.Task[Result]) -> Result:
+        """The result, which a rank waits for; a rank's leaving does not end the build."""
+        if self._waiting == 0:
+            self._since = time.monotonic()
+        self._waiting += 1
+        try:
+            return await asyncio.shield(build)
+        finally:
+            self._waiting -= 1
+            if self._waiting == 0:
+                self._waited += time.monotonic() - self._since
 
     def _own(self, request: Request) -> Request:
         """A request with folders that are relative to the user's file made absolute."""
@@ -188,8 +175,12 @@ class Building:
     async def _build(self, request: Request, unfit: bool) -> Result:
         self._emit(BuildStarted(name=request.name))
         result = await self._place.builder.build(
-            request, self._place.arch, full=self._place.full, unfit=unfit, early=lambda found: self._early(request, found)
-        )  # fmt: skip
+            request,
+            self._place.arch,
+            full=self._place.full,
+            unfit=unfit,
+            early=lambda found: self._early(request, found),
+        )
         for finding in result.findings:
             self._tell(request, finding, result.no_tools)
         summary = BuildSummary(name=result.name, path=result.way, made_by=result.made_by, seconds=result.seconds)
@@ -231,10 +222,6 @@ class Building:
 
     def _emit(self, event: Event) -> None:
         self._stream.emit(dataclasses.replace(event, attempt=self._number))
-
-
-async def _request(reader: asyncio.StreamReader) -> Message:
-    return decode(await reader.readexactly(body_length(await reader.readexactly(HEADER.size), _LONGEST)))
 
 
 def _unplanned(call: Unplanned, path: str) -> Diagnostic:

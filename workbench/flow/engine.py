@@ -145,7 +145,7 @@ class Engine:
         attempt: Attempt | None = None
         building = Building(number, source, await self._place_of_builds(), self._stream)
         try:
-            building.begin()
+            await building.begin()
             context = await self._ready()
             attempt = Attempt(number, source, context, seen, building)
             await attempt.build()
@@ -188,7 +188,13 @@ class Engine:
         if self._build_place is None:
             arch = await asyncio.to_thread(choose_arch, self._settings.build.arch)
             full = self._settings.build.full
-            self._build_place = BuildPlace(builder=self._builder, arch=arch, full=full, device=self._target.device)
+            self._build_place = BuildPlace(
+                builder=self._builder,
+                arch=arch,
+                full=full,
+                device=self._target.device,
+                patience=2 * self._settings.limits.build,
+            )
         return self._build_place
 
     async def _yardstick(self, peak: Peak | None) -> Yardstick:

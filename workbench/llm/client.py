@@ -10,6 +10,7 @@ import os
 import subprocess
 import sys
 import tempfile
+import urllib.parse
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -68,20 +69,19 @@ class ModelClient:
 
     settings: LlmSettings
     stream: EventStream
-    _numbers: itertools.count[int] = field(default_factory=lambda: itertools.count(1))
-    _jobs: dict[int, _Job] = field(default_factory=dict)
-    _process: subprocess.Popen[bytes] | None = None
-    _wire: Wire | None = None
-    _log: Path | None = None
-    _buried: asyncio.Task[None] | None = None
+    _numbers: itertools.count[int] = field(init=False, default_factory=lambda: itertools.count(1))
+    _jobs: dict[int, _Job] = field(init=False, default_factory=dict)
+    _process: subprocess.Popen[bytes] | None = field(init=False, default=None)
+    _wire: Wire | None = field(init=False, default=None)
+    _log: Path | None = field(init=False, default=None)
+    _buried: asyncio.Task[None] | None = field(init=False, default=None)
 
     def warm(self) -> None:
         """Start the process, which loads litellm in the background; nothing where it runs already.
 
-        SettingsError where no model is named, ProposerError where the process cannot be started.
+        SettingsError where no model is named or the address holds a password, ProposerError where it cannot be started.
         """
-        if not self.settings.model:
-            raise SettingsError("no model is named: give --model PROVIDER/MODEL, or set llm.model")
+        _check(self.settings)
         if self._wire is not None:
             return
         self.stream.emit(ProposerChanged(state="loading"))
@@ -262,6 +262,13 @@ class ModelClient:
 
 
 _TOLD: dict[str, Any] = {"delta": ModelClient._delta, "waiting": ModelClient._waiting}
+
+
+def _check(settings: LlmSettings) -> None:
+    if not settings.model:
+        raise SettingsError("no model is named: give --model PROVIDER/MODEL, or set llm.model")
+    if "@" in urllib.parse.urlsplit(settings.api_base).netloc:
+        raise SettingsError("llm.api_base holds a password, and is kept: put it into a variable, named by llm.key_env")
 
 
 def prompt_digest(messages: Messages) -> str:

@@ -9,23 +9,18 @@ from dataclasses import dataclass
 
 from workbench.events import ProposalTrouble
 
-_KINDS: Mapping[str, ProposalTrouble] = {
-    "AuthenticationError": "key",
-    "PermissionDeniedError": "key",
-    "ContextWindowExceededError": "context",
-    "RateLimitError": "rate",
-    "NotFoundError": "model",
-    "TimeoutError": "timeout",
-    "Timeout": "timeout",
-    "APITimeoutError": "timeout",
-    "APIConnectionError": "network",
-    "BadRequestError": "request",
-    "InternalServerError": "server",
-    "ServiceUnavailableError": "server",
-    "APIStatusError": "server",
-    "APIError": "server",
+_NAMES: Mapping[ProposalTrouble, tuple[str, ...]] = {
+    "key": ("AuthenticationError", "PermissionDeniedError"),
+    "context": ("ContextWindowExceededError",),
+    "rate": ("RateLimitError",),
+    "model": ("NotFoundError",),
+    "timeout": ("TimeoutError", "Timeout", "APITimeoutError"),
+    "network": ("APIConnectionError",),
+    "request": ("BadRequestError",),
+    "server": ("InternalServerError", "ServiceUnavailableError", "APIStatusError", "APIError"),
 }
-"""Kinds by the name of an exception or of one that it derives from, the nearest first."""
+"""Names of exceptions, or of those that they derive from; the nearest in the line of descent counts."""
+_KINDS = {name: trouble for trouble, names in _NAMES.items() for name in names}
 _BY_TEXT: tuple[tuple[str, ProposalTrouble], ...] = (
     ("Connection error", "network"),
     ("Provider NOT provided", "model"),

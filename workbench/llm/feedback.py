@@ -198,7 +198,7 @@ _SECTIONS: tuple[tuple[str, bool, Callable[[Verdict, Collected], list[str]]], ..
 """Sections with their titles; those marked True belong to the level ``full`` alone."""
 
 
-def best_words(speedup: Ratio | None, sample: int, step: int) -> str:
+def best_words(speedup: Ratio | None, step: int) -> str:
     """``1.34x [1.31, 1.36], your proposal 3``; empty where nothing was right yet."""
     if not step:
         return ""

@@ -80,12 +80,11 @@ class Solver:
     """Waits until all that was judged is in the store."""
     solve: Solve | None = None
     """A run to go on with; None for a new one."""
-    _spent: _Spent = field(default_factory=_Spent)
-    _talks: list[Talk] = field(default_factory=list)
-    _remarks: list[str] = field(default_factory=list)
-    _going: asyncio.Event = field(default_factory=asyncio.Event)
-    _facts: Facts = field(default_factory=lambda: Facts(False, None))
-    _labels: dict[str, str] = field(default_factory=dict)
+    _spent: _Spent = field(init=False, default_factory=_Spent)
+    _talks: list[Talk] = field(init=False, default_factory=list)
+    _remarks: list[str] = field(init=False, default_factory=list)
+    _going: asyncio.Event = field(init=False, default_factory=asyncio.Event)
+    _facts: Facts = field(init=False, default_factory=lambda: Facts(False, None))
 
     def __post_init__(self) -> None:
         self._going.set()
@@ -178,6 +177,8 @@ class Solver:
         llm = self._llm
         if llm.target and talk.best is not None and talk.best.low >= llm.target:
             return "target", f"{talk.best.median:.2f}x reaches the target of {llm.target:g}x"
+        if talk.right and self.target.not_timed:
+            return "target", f"a right version was found, and calls are not timed here: {self.target.not_timed}"
         if talk.steps >= llm.steps:
             return "steps", f"{llm.steps} proposals were made"
         if llm.stall and talk.stalled >= llm.stall:
@@ -225,7 +226,6 @@ class Solver:
     async def _judge(self, talk: Talk, code: str, proposal: int) -> None:
         source = make_source(self.target.path, code)
         seen = look(code)
-        self._labels[source.digest] = seen.label
         repeated = source.digest in talk.digests
         verdict, collected = await self._elsewhere(self.judging.judge(source, Proposed(self._llm.model, proposal)))
         if verdict.status in _NOT_OURS:
@@ -236,7 +236,7 @@ class Solver:
         self._report(talk, verdict.status, verdict.speedup, seen.label)
 
     def _context(self, talk: Talk, breach: str, repeated: bool) -> Context:
-        best = best_words(talk.best, talk.sample, talk.best_step)
+        best = best_words(talk.best, talk.best_step)
         return Context(self._llm.feedback, self._llm.target, best, breach, repeated)
 
     async def _tell(self, talk: Talk, proposal: int, text: str) -> None:
@@ -289,10 +289,13 @@ class Solver:
             best_step=best.best_step if best else 0,
             best_id=await asyncio.to_thread(self.solves.attempt_of, best.best_proposal) if best else 0,
             best_digest=best.best_digest if best else "",
-            label=self._labels.get(best.best_digest, "") if best else "",
+            label=await asyncio.to_thread(self._label, best) if best else "",
             spent_usd=self._spent.usd,
             tokens=self._spent.tokens,
             own_seconds=max(0.0, seconds - self._spent.elsewhere_s),
         )
         self.stream.emit(finished)
         return finished
+
+    def _label(self, best: Talk) -> str:
+        return look(find_code(self.solves.proposal(best.best_proposal).reply, "stop").code).label

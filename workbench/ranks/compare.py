@@ -18,7 +18,7 @@ from workbench.ranks.alternatives import found_among, nearest_inside
 from workbench.ranks.channel import Message
 from workbench.ranks.transport import structure
 
-_CHUNK = 1 << 18
+_CHUNK = 1 << 16
 
 
 @dataclass(frozen=True)
@@ -184,9 +184,12 @@ def _rms(flat: torch.Tensor) -> float:
     """Root mean square over the finite elements, in float64, chunk by chunk."""
     total, count = 0.0, 0
     for chunk in torch.split(flat, _CHUNK):
-        wide = chunk.double()
-        finite = wide[wide.isfinite()]
-        total, count = total + float(finite.square().sum()), count + finite.numel()
+        squares, finite = float(torch.linalg.vector_norm(chunk, dtype=torch.float64)) ** 2, chunk.numel()
+        if not math.isfinite(squares):
+            wide = chunk.double()
+            wide = wide[wide.isfinite()]
+            squares, finite = float(wide.square().sum()), wide.numel()
+        total, count = total + squares, count + finite
     return math.sqrt(total / count) if count else 0.0
 
 
@@ -218,8 +221,8 @@ def _compare_finite(want: torch.Tensor, have: torch.Tensor, limits: tuple[float,
     ratio = error / (size * limits[1]).add_(limits[0])
     relative = (error / size).nan_to_num_(0.0, math.inf)
     most_relative, most = (float(values.max()) if error.numel() else 0.0 for values in (relative, ratio))
-    bad = (ratio > 1).nonzero() if most > 1 else ()
-    return _Found(worst, most_relative, ratio, int(bad[0]) if len(bad) else None)
+    bad = int((ratio > 1).nonzero()[0]) if most > 1 else None
+    return _Found(worst, most_relative, ratio, bad)
 
 
 def _compare_any(want: torch.Tensor, have: torch.Tensor, limits: tuple[float, float] | None) -> _Found:

@@ -62,14 +62,15 @@ class Timer:
         late: Callable[[], object] = lambda: None,
         cold: bool = False,
     ) -> tuple[Any, Timed]:
-        """A timed call. ``late`` writes the last of its values, behind the gate; ``cold`` fills the caches first."""
+        """A timed call. ``late`` writes the last of its values, behind the gate if it holds; ``cold``: flush caches."""
         device, gate = self._device, self._gate
         cold = cold and device.flush()
+        if not gate.holds:
+            late()  # each rank needs its own time for this: before they meet, where nothing can begin before the call
         epoch = self.align()
         gate.shut(epoch)
-        late()
-        if not gate.holds:
-            self.align()  # each rank needs its own time for the late values
+        if gate.holds:
+            late()
         device.start()
         started = _clock()
         result = solution(*arguments)

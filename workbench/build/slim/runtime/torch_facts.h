@@ -26,6 +26,12 @@ int32_t aoti_torch_dtype_uint64();
 int32_t aoti_torch_dtype_uint8();
 }
 
+namespace at {
+class TensorBase;
+}
+// torch's own way from a tensor to its Python object; null in a torch that declares it otherwise.
+__attribute__((weak)) PyObject* THPVariable_Wrap(const at::TensorBase& tensor);
+
 namespace pkwb::runtime {
 
 struct TorchFacts {
@@ -78,6 +84,14 @@ inline PyObject* tensor_of_handle(const TorchFacts& facts, void* handle) {
   return checked(PySequence_GetItem(tensors.get(), 0));
 }
 
+// The Python object of an at::Tensor, as a new reference.
+inline PyObject* object_of(const TorchFacts& facts, void* tensor) {
+  if (THPVariable_Wrap != nullptr) return checked(THPVariable_Wrap(*static_cast<const at::TensorBase*>(tensor)));
+  void* copy = nullptr;
+  if (aoti_torch_new_tensor_handle(tensor, &copy) != 0) fail(ErrorKind::runtime, "a tensor cannot be copied");
+  return tensor_of_handle(facts, copy);
+}
+
 inline void* word_at(const void* start, size_t place) {
   void* word = nullptr;
   std::memcpy(&word, static_cast<const char*>(start) + place, sizeof word);
@@ -128,13 +142,11 @@ class Sample {
     need(same, "a tensor is more than a word");
   }
 
-  // A handle becomes the same Python object again, and nothing of it stays behind.
+  // A tensor becomes the same Python object again, and no reference stays behind.
   void compare_way_back(const TorchFacts& facts) const {
     const long before = uses();
-    void* copy = nullptr;
-    need(aoti_torch_new_tensor_handle(handle_, &copy) == 0, "tensors cannot be copied");
-    const Owned back(tensor_of_handle(facts, copy));
-    need(back.get() == tensor_.get() && uses() == before, "handles are not taken over");
+    const Owned back(object_of(facts, handle_));
+    need(back.get() == tensor_.get() && uses() == before, "tensors do not become their Python objects");
   }
 
  private:

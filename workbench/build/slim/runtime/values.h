@@ -109,9 +109,7 @@ size_t count(PyObject* list) { return static_cast<size_t>(PyList_GET_SIZE(list))
 
 PyObject* make(const Tensor& value) {
   if (!value.defined()) return make_none();
-  void* handle = nullptr;
-  check(aoti_torch_new_tensor_handle(value.handle(), &handle), "copy");
-  return tensor_of_handle(torch_facts(), handle);
+  return object_of(torch_facts(), value.handle());
 }
 
 static PyObject* dtype_of(ScalarType type) {

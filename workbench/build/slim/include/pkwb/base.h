@@ -52,6 +52,7 @@ using namespace at;
 // torch::cuda is a namespace of its own, not at::cuda.
 namespace cuda {}
 using Dtype = at::ScalarType;
+using pkwb::tensor;
 inline constexpr auto kUInt8 = at::kByte;
 inline constexpr auto kInt8 = at::kChar;
 inline constexpr auto kInt16 = at::kShort;

@@ -9,26 +9,31 @@
 
 namespace pkwb {
 
-inline Tensor make_tensor(const char* name, std::vector<runtime::Value> values, const TensorOptions& options) {
-  if (const auto type = options.pkwb_scalar_type()) values.push_back(runtime::Value(*type).named("dtype"));
-  if (const auto device = options.pkwb_device()) values.push_back(runtime::Value(*device).named("device"));
+inline Tensor make_tensor(const char* name, const runtime::Value& first, const TensorOptions& options) {
+  std::vector<runtime::Value> values = runtime::named_values(options);
+  values.push_back(first);
   return runtime::call(nullptr, name, values);
 }
 
 inline Tensor empty(IntArrayRef sizes, const TensorOptions& options = {}) {
-  return make_tensor("empty", {sizes}, options);
+  return make_tensor("empty", sizes, options);
 }
 inline Tensor zeros(IntArrayRef sizes, const TensorOptions& options = {}) {
-  return make_tensor("zeros", {sizes}, options);
+  return make_tensor("zeros", sizes, options);
 }
 inline Tensor ones(IntArrayRef sizes, const TensorOptions& options = {}) {
-  return make_tensor("ones", {sizes}, options);
+  return make_tensor("ones", sizes, options);
 }
 inline Tensor empty_like(const Tensor& other, const TensorOptions& options = {}) {
-  return make_tensor("empty_like", {other}, options);
+  return make_tensor("empty_like", other, options);
 }
 inline Tensor zeros_like(const Tensor& other, const TensorOptions& options = {}) {
-  return make_tensor("zeros_like", {other}, options);
+  return make_tensor("zeros_like", other, options);
+}
+
+inline Tensor tensor(const std::vector<int64_t>& values, const TensorOptions& options = {}) {
+  const bool typed = options.pkwb_scalar_type().has_value();
+  return make_tensor("tensor", IntArrayRef(values), typed ? options : options.dtype(ScalarType::Long));
 }
 
 #ifdef __CUDACC__

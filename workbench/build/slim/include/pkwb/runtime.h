@@ -3,6 +3,7 @@
 
 #include <pkwb/array_ref.h>
 #include <pkwb/device.h>
+#include <pkwb/options.h>
 #include <pkwb/scalar_type.h>
 #include <pkwb/shim.h>
 
@@ -38,6 +39,14 @@ struct Value {
     return copy;
   }
 };
+
+// What options ask for, as keywords.
+inline std::vector<Value> named_values(const TensorOptions& options) {
+  std::vector<Value> values;
+  if (const auto type = options.pkwb_scalar_type()) values.push_back(Value(*type).named("dtype"));
+  if (const auto device = options.pkwb_device()) values.push_back(Value(*device).named("device"));
+  return values;
+}
 
 // The word of an at::Tensor that refers to no tensor.
 void* undefined_word();

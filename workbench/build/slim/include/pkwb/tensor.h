@@ -7,6 +7,20 @@
 
 namespace pkwb {
 
+template <typename T>
+struct Item;
+#define PKWB_ITEM(number, function)                                                            \
+  template <>                                                                                  \
+  struct Item<number> {                                                                        \
+    static int32_t read(void* tensor, number* value) { return function(tensor, value); }       \
+  };
+PKWB_ITEM(float, aoti_torch_item_float32)
+PKWB_ITEM(double, aoti_torch_item_float64)
+PKWB_ITEM(int32_t, aoti_torch_item_int32)
+PKWB_ITEM(int64_t, aoti_torch_item_int64)
+PKWB_ITEM(bool, aoti_torch_item_bool)
+#undef PKWB_ITEM
+
 class Tensor {
  public:
   Tensor() : word_(runtime::undefined_word()) {}
@@ -82,10 +96,36 @@ class Tensor {
   Tensor cpu() const { return runtime::call(this, "cpu", {}); }
   Tensor view(IntArrayRef sizes) const { return runtime::call(this, "view", {sizes}); }
   Tensor reshape(IntArrayRef sizes) const { return runtime::call(this, "reshape", {sizes}); }
-  Tensor to(ScalarType type) const { return runtime::call(this, "to", {type}); }
+  Tensor cuda() const { return runtime::call(this, "cuda", {}); }
+  Tensor to(ScalarType type, bool non_blocking = false, bool copy = false) const {
+    return to(TensorOptions(type), non_blocking, copy);
+  }
+  Tensor to(Device device, ScalarType type, bool non_blocking = false, bool copy = false) const {
+    return to(TensorOptions(type).device(device), non_blocking, copy);
+  }
+  Tensor to(const TensorOptions& options, bool non_blocking = false, bool copy = false) const {
+    std::vector<runtime::Value> values = runtime::named_values(options);
+    values.push_back(runtime::Value(non_blocking).named("non_blocking"));
+    values.push_back(runtime::Value(copy).named("copy"));
+    return runtime::call(this, "to", values);
+  }
   Tensor& zero_() const { return in_place("zero_", {}); }
+  template <typename T, typename = std::enable_if_t<std::is_arithmetic_v<T>>>
+  Tensor& fill_(T value) const {
+    using Wide = std::conditional_t<std::is_same_v<T, bool>, bool,
+                                    std::conditional_t<std::is_floating_point_v<T>, double, int64_t>>;
+    return in_place("fill_", {runtime::Value(static_cast<Wide>(value))});
+  }
   Tensor& copy_(const Tensor& source, bool non_blocking = false) const {
     return in_place("copy_", {source, non_blocking});
+  }
+
+  // The one element, as the type that is asked for; waits for the device.
+  template <typename T>
+  T item() const {
+    T value{};
+    runtime::check(Item<T>::read(handle(), &value), "item");
+    return value;
   }
 
   void* handle() const { return const_cast<Tensor*>(this); }

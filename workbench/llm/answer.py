@@ -1,0 +1,82 @@
+"""A reply as it comes: its pieces, told a few times a second, and what is known at its end."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from workbench.ranks.channel import Message
+
+_FLUSH_S = 0.03
+"""Pieces are told this often at most; the first one at once."""
+_MOST_CHARACTERS = 1_000_000
+_PARTS = (("reasoning_content", True), ("content", False))
+"""Parts of a streamed piece, and whether they are thinking."""
+
+
+@dataclass
+class Answer:
+    """One reply; ``send`` takes the reports about it."""
+
+    send: Callable[[Message], None]
+    number: int
+    started: float = field(init=False, default_factory=time.monotonic)
+    first_token_s: float | None = field(init=False, default=None)
+    finish: str = field(init=False, default="")
+    """The provider's reason of the end; ``cancelled`` and ``broken`` are ours."""
+    usage: Any = field(init=False, default=None)
+    chunks: list[Any] = field(init=False, default_factory=list)
+    _pieces: list[str] = field(init=False, default_factory=list)
+    _untold: list[tuple[str, bool]] = field(init=False, default_factory=list)
+    _told: float = field(init=False, default=0.0)
+    _timer: asyncio.TimerHandle | None = field(init=False, default=None)
+    _characters: int = field(init=False, default=0)
+
+    @property
+    def text(self) -> str:
+        """What has come so far, without thinking."""
+        return "".join(self._pieces)
+
+    @property
+    def full(self) -> bool:
+        """Whether so much has come that no more is taken."""
+        return self._characters > _MOST_CHARACTERS
+
+    def take(self, chunk: Any) -> None:
+        """Add a streamed chunk, in OpenAI's form."""
+        self.chunks.append(chunk)
+        self.usage = getattr(chunk, "usage", None) or self.usage
+        for choice in chunk.choices[:1]:
+            self.finish = choice.finish_reason or self.finish
+            for name, thinking in _PARTS:
+                text = getattr(choice.delta, name, None)
+                if text:
+                    self._add(text, thinking)
+
+    def flush(self) -> None:
+        """Tell what has not been told yet."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        self._told = time.monotonic()
+        untold, self._untold = self._untold, []
+        for thinking in (True, False):
+            text = "".join(piece for piece, kind in untold if kind is thinking)
+            if text:
+                self.send({"event": "delta", "id": self.number, "text": text, "thinking": thinking})
+
+    def _add(self, text: str, thinking: bool) -> None:
+        if self.first_token_s is None:
+            self.first_token_s = time.monotonic() - self.started
+        if not thinking:
+            self._pieces.append(text)
+        self._characters += len(text)
+        self._untold.append((text, thinking))
+        early = _FLUSH_S - (time.monotonic() - self._told)
+        if early <= 0:
+            self.flush()
+        elif self._timer is None:
+            self._timer = asyncio.get_running_loop().call_later(early, self.flush)
