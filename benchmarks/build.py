@@ -81,7 +81,7 @@ class Builds:
         return [*spread(way, wall, "s"), *spread(f"  {way}, processor", cpu, "s")]
 
     async def _cached(self, todo: list[tuple[str, Order]]) -> list[Figure]:
-        service = BuildService(self.tools, self.cache)
+        service = BuildService(self.tools, self.cache, Slots())
         times = []
         for _, order in todo:
             started = time.perf_counter()

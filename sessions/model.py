@@ -69,12 +69,14 @@ class Solve:
     size: str
     dtype: str
     device: str
+    hardware: str
+    """What the ranks run on, for example ``2 × H200``; empty where it is not known."""
     started: float
     state: Literal["running", "stopped", "finished"]
     """``running`` without a process that runs it: it was killed, and can be resumed as one that was stopped."""
     reason: str
     options: Mapping[str, Any]
-    """The settings of the section ``llm`` that it runs under."""
+    """The settings that it runs under, by section: ``llm`` and ``run``."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -113,12 +115,15 @@ class Outcome:
     size: str
     dtype: str
     device: str
+    hardware: str
     manner: str
     sample: int
     step: int
     status: str
     """The verdict's status; the proposal's outcome where nothing was judged."""
     speedup: float | None
+    low: float | None
+    """The lower end of the speedup's interval."""
 
 
 @dataclass(frozen=True, kw_only=True)

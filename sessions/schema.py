@@ -44,6 +44,7 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
         "ALTER TABLE attempts ADD COLUMN proposal INTEGER",
         "CREATE INDEX attempts_by_proposal ON attempts (proposal)",
     ),
+    ("ALTER TABLE solves ADD COLUMN hardware TEXT NOT NULL DEFAULT ''",),
 )
 """Statements that lead from version i to i + 1 (``PRAGMA user_version``). Published entries never change."""
 

@@ -16,12 +16,15 @@ from workbench.errors import UsageError
 from workbench.events import ProposalFinished
 from workbench.target import Target
 
-_SOLVE = "name, problem, backend, model, feedback, world, size, dtype, device, started, state, reason, options"
+_SOLVE = (
+    "name, problem, backend, model, feedback, world, size, dtype, device, hardware, started, state, reason, options"
+)
 _PROPOSAL = "id, run, sample, step, started, outcome, prompt, tokens_in, tokens_out, cost, seconds, sent, reply, answer"
 _OUTCOME = """
 SELECT solves.name AS run, solves.problem, solves.backend, solves.model, solves.feedback, solves.world, solves.size,
-    solves.dtype, solves.device, coalesce(attempts.manner, '') AS manner, proposals.sample, proposals.step,
-    coalesce(attempts.status, proposals.outcome) AS status, attempts.speedup
+    solves.dtype, solves.device, solves.hardware, coalesce(attempts.manner, '') AS manner, proposals.sample,
+    proposals.step, coalesce(attempts.status, proposals.outcome) AS status, attempts.speedup,
+    attempts.speedup_low AS low
 FROM proposals JOIN solves ON solves.name = proposals.run LEFT JOIN attempts ON attempts.proposal = proposals.id
 WHERE coalesce(attempts.status, proposals.outcome) NOT IN
     ('superseded', 'cancelled', 'infra', 'unknown', 'error', 'code')
@@ -38,7 +41,7 @@ class Solves:
     def __init__(self, store: Store) -> None:
         self._store = store
 
-    def begin(self, target: Target, model: str, feedback: str, options: Mapping[str, Any]) -> Solve:
+    def begin(self, target: Target, model: str, feedback: str, options: Mapping[str, Any], hardware: str = "") -> Solve:
         """A new run."""
         values = {
             "name": f"solve-{time.strftime('%Y%m%d-%H%M%S')}-{secrets.token_hex(2)}",
@@ -50,6 +53,7 @@ class Solves:
             "size": target.binding.size,
             "dtype": target.binding.dtype,
             "device": target.device,
+            "hardware": hardware,
             "started": time.time(),
             "state": "running",
             "reason": "",

@@ -11,6 +11,7 @@ from workbench.events import (
     Bandwidth,
     Diagnostic,
     FirstVerdict,
+    Origin,
     Phase,
     PhaseChanged,
     RankStack,
@@ -95,6 +96,8 @@ class AttemptView:
 
     number: int = 0
     saved: float = 0.0
+    origin: Origin = "pane"
+    """Where its source came from; ``model``: it is not the working file's."""
     stages: tuple[Stage, ...] = tuple(Stage(phase=phase) for phase in PHASES)
     ranks: tuple[RankRow, ...] = ()
     """Ranks that have been heard of, by rank."""

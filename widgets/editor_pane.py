@@ -96,7 +96,7 @@ class EditorPane(Vertical):
 
     def show_view(self, view: RunView) -> None:
         """Mark the lines of the attempt's diagnostics that lie in this file."""
-        if view.current.diagnostics is self._marked:
+        if view.current.diagnostics is self._marked or view.current.origin == "model":
             return
         self._marked = view.current.diagnostics
         marks: dict[int, Mark] = {}

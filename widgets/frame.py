@@ -34,6 +34,7 @@ PLACES: tuple[Place, ...] = (
     Place("history", "History", "7", "bottom", "History", "Hist"),
     Place("diagnostics", "Diagnostics", "8", "bottom", "Errors", "Err"),
     Place("log", "Log", "9", "bottom", "Log", "Log"),
+    Place("model", "Model", "0", "bottom", "Model", "Mod"),
 )
 PLACE: Mapping[str, Place] = {place.name: place for place in PLACES}
 _ALONE = frozenset({"verdict", "speed"})

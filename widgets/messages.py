@@ -42,3 +42,14 @@ class CopyRequested(Message):
 
     text: str
     what: str
+
+
+@dataclass
+class ModelAsked(Message):
+    """Something is wanted of the language model or its proposal; ``text`` is a remark, or a proposal as it was edited.
+
+    ``what`` is one of the wishes of :mod:`workbench.controllers.model`.
+    """
+
+    what: str
+    text: str = ""

@@ -59,7 +59,7 @@ Dimmed figures belong to the last good attempt and stay until this one has been 
             self.relayout()
 
     def build(self, width: int) -> list[Content]:
-        """What matters most first: speedup, earlier attempts, times, bandwidth, then the rest."""
+        """What matters most first: speedup, earlier attempts, times with their flags, bandwidth, then the rest."""
         view = self._view
         shown, stale = view.measured
         if shown is None:
@@ -97,17 +97,18 @@ def _speedup(shown: AttemptView, stale: bool, not_timed: str) -> Iterator[Field]
 
 
 def _figures(shown: AttemptView, bar: int) -> Iterator[Field]:
-    """Times, bandwidth, quality."""
+    """Times and how far they can be trusted, bandwidth, what was measured once."""
     if shown.candidate_ms:
         yield "candidate", fmt.spread(shown.candidate_ms)
     if shown.reference_ms:
         yield "reference", fmt.spread(shown.reference_ms)
     if timed := _timed(shown):
         yield "timed", timed
+    yield from _quality(shown)
     if shown.bandwidth:
         yield from bandwidth_fields(shown.bandwidth, bar)
         yield from _floor(shown)
-    yield from _quality(shown)
+    yield from _once(shown)
 
 
 def _timed(shown: AttemptView) -> str:
@@ -133,13 +134,18 @@ def _floor(shown: AttemptView) -> Iterator[Field]:
 
 
 def _quality(shown: AttemptView) -> Iterator[Field]:
-    """Skew, flags and the times that are not part of a steady call."""
+    """Skew and flags."""
     final, live = shown.verdict, shown.timing
     skew = final.skew if final and final.skew is not None else live.skew if live else None
     flags = final.flags if final else live.flags if live else ()
     parts = [f"skew {fmt.percent(skew)}" if skew is not None else "", *(f"! {plain(flag)}" for flag in flags)]
     if any(parts):
         yield "quality", "  ".join(filter(None, parts))
+
+
+def _once(shown: AttemptView) -> Iterator[Field]:
+    """What is not part of a steady call: the first one, and the memory that was needed."""
+    final = shown.verdict
     once = fmt.duration(final.first_call_ms) if final and final.first_call_ms is not None else ""
     peak = f"memory {fmt.memory(final.peak_rss_bytes)}" if final and final.peak_rss_bytes else ""
     if once or peak:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from functools import singledispatch
 
 from widgets.attempt import AttemptView, RankRow
+from widgets.conversation import Conversation
 from widgets.output import Output
 from workbench.events import (
     Bandwidth,
@@ -72,6 +73,8 @@ class RunView:
     watch: WatchChanged | None = None
     telemetry: Telemetry | None = None
     notices: tuple[Notice, ...] = ()
+    talk: Conversation = field(default_factory=Conversation)
+    """What was said with a language model."""
 
     @property
     def attempt(self) -> int:
@@ -130,6 +133,8 @@ def reduce(view: RunView, event: Event) -> RunView:
     Never raises, whatever the order. Events of an attempt that has been superseded change nothing, nor does what
     arrives for an attempt after its verdict, other than output, stacks and diagnostics.
     """
+    if (talk := view.talk.after(event)) is not view.talk:
+        view = replace(view, talk=talk)
     if isinstance(event, SourceSeen) and not event.changed:
         return replace(view, seen=event)
     if 0 < event.attempt < view.current.number or (event.attempt == 0 and isinstance(event, _OF_AN_ATTEMPT)):
@@ -149,7 +154,8 @@ def clock(seconds: float) -> str:
 def _begin(view: RunView, event: Event) -> RunView:
     """A new attempt; a save that was seen without a number just before is its source."""
     seen = view.seen if view.seen and view.seen.changed and view.seen.time > view.current.saved else event
-    current = AttemptView(number=event.attempt, saved=seen.time)
+    origin = event.origin if isinstance(event, SourceSeen) else "pane"
+    current = AttemptView(number=event.attempt, saved=seen.time, origin=origin)
     return replace(view, current=current, output=view.output.attempt(event.attempt, clock(seen.time)))
 
 

@@ -41,6 +41,12 @@ ACTIONS: tuple[Action, ...] = (
     Action("save", "Save", "ctrl+s", "everywhere", "Run", "Write the file and judge it at once.", footer=True),
     Action("run_again", "Run", "f2", "everywhere", "Run", "Judge the file as it is on disk once more.", footer=True),
     Action("cancel_run", "Cancel", "f3", "everywhere", "Run", "Stop the running attempt.", footer=True),
+    Action("machine_code", "Machine code", "", "everywhere", "Run", "Show machine code of the file's CUDA kernels."),
+    Action("propose", "Propose", "", "everywhere", "Model", "Ask the language model.", "model('propose')"),
+    Action("proposal", "Proposal", "", "everywhere", "Model", "Show it beside the text.", "model('diff')"),
+    Action("try_proposal", "Try the proposal", "", "everywhere", "Model", "Judge it, text untouched.", "model('try')"),
+    Action("agent", "Agent loop", "", "everywhere", "Model", "Start the agent loop, or stop it.", "model('agent')"),
+    Action("cancel_model", "Cancel the model", "", "everywhere", "Model", "End reply or loop.", "model('cancel')"),
     Action("open_editor", "Editor", "f4", "everywhere", "File", "Edit the file in your own editor.", footer=True),
     Action("compare", "Compare with the file", "", "everywhere", "File", "Show what differs between pane and file."),
     Action("reload", "Take the file from disk", "", "everywhere", "File", "Drop the pane's text, load the file."),
@@ -71,6 +77,7 @@ ACTIONS: tuple[Action, ...] = (
     Action("pane_7", "History", "7", "panes", "Panes", "Go to earlier attempts.", "focus_pane('history')"),
     Action("pane_8", "Diagnostics", "8", "panes", "Panes", "Go to errors and warnings.", "focus_pane('diagnostics')"),
     Action("pane_9", "Log", "9", "panes", "Panes", "Go to the ranks' output.", "focus_pane('log')"),
+    Action("pane_0", "Model", "0", "panes", "Panes", "Go to the language model.", "focus_pane('model')"),
     Action("next_pane", "Next pane", "tab", "panes", "Panes", "Go to the next pane.", "app.focus_next"),
     Action("previous_pane", "Previous pane", "shift+tab", "panes", "Panes", "Go back a pane.", "app.focus_previous"),
     Action("leave_editor", "Leave the editor", "escape", "editor", "Panes", "Leave the editor for the next pane."),
@@ -85,7 +92,7 @@ ACTIONS: tuple[Action, ...] = (
     Action("copy", "Copy", "ctrl+c", "editor", "Editor", "Copy the selection, or the line."),
     Action("paste", "Paste", "ctrl+v", "editor", "Editor", "Insert what was cut or copied here."),
 )
-GROUPS = ("Run", "File", "Editor", "Panes", "Screen", "Help")
+GROUPS = ("Run", "Model", "File", "Editor", "Panes", "Screen", "Help")
 BY_ID: Mapping[str, Action] = {action.id: action for action in ACTIONS}
 
 
@@ -114,7 +121,7 @@ def _check_keys(name: str, value: str) -> None:
 
 def shown_keys(keys: str) -> str:
     """Keys as people write them: ``ctrl+underscore`` -> ``ctrl+/``, ``a,b`` -> ``a or b``."""
-    names = {"ctrl+underscore": "ctrl+/", "slash": "/"}
+    names = {"ctrl+underscore": "ctrl+/", "slash": "/", "left_square_bracket": "[", "right_square_bracket": "]"}
     return " or ".join(names.get(key.strip(), key.strip()) for key in keys.split(",")) if keys else "palette"
 
 

@@ -23,7 +23,7 @@ from textual.widgets import Footer, Static, TextArea
 
 from themes import STYLES
 from themes.colours import OWN
-from widgets.messages import AttemptChosen, CopyRequested, JumpTo, ProblemChosen, RankChosen
+from widgets.messages import AttemptChosen, CopyRequested, JumpTo, ModelAsked, ProblemChosen, RankChosen
 from widgets.plain import plain_lines
 from widgets.rowdiff import RowDiff
 from widgets.state import Speed, reduce
@@ -31,9 +31,11 @@ from workbench.actions import ACTIONS
 from workbench.app_actions import AppActions
 from workbench.bindings import app_bindings, palette_actions
 from workbench.config import Settings
+from workbench.controllers.asking import ClientMaker, make_client
 from workbench.controllers.crash import Surviving
 from workbench.controllers.layout import SMALLEST, LayoutControl
 from workbench.controllers.memory import Look, remember, remembered
+from workbench.controllers.model import ModelControl
 from workbench.controllers.picking import Picking
 from workbench.controllers.runs import RunnerMaker
 from workbench.controllers.talk import Talk
@@ -70,10 +72,13 @@ class Workbench(AppActions, Surviving, RowDiff):
         maker: RunnerMaker | None,
         *,
         opener: Opener | None = None,
+        client: ClientMaker = make_client,
+        warm: bool = False,
         survive: bool = False,
     ) -> None:
         super().__init__(survive=survive)
-        self.settings, self._maker = settings, maker
+        self.settings, self._maker, self._client = settings, maker, client
+        self._warm = warm
         self.opener = opener or Opener(settings)
         self._look = remembered(settings)
         self.arrangement = LayoutControl(self, self._look.results, self._look.hidden)
@@ -94,6 +99,7 @@ class Workbench(AppActions, Surviving, RowDiff):
     def _take_desk(self, target: Target, text: str, stream: EventStream) -> None:
         self._unsubscribe()
         self.open_desk = desk = Desk(target, self.settings, text, stream, self._maker, self.tell)
+        desk.model = ModelControl(self, desk, self._client)
         desk.on_change = self._changed
         self._unsubscribe = stream.subscribe(self._on_event)
 
@@ -149,6 +155,8 @@ class Workbench(AppActions, Surviving, RowDiff):
         desk.runs.on_history = lambda: self.background(self.show_history(desk), "history")
         self.background(desk.files.watch(self.settings, desk.stream, self._disk_changed), "watch")
         self.background(desk.runs.start(), "runs")
+        if self._warm:
+            self.background(desk.model.do("opened"), "model")
         return recovered
 
     def background(self, job: Coroutine[Any, Any, Any], group: str) -> None:
@@ -180,6 +188,7 @@ class Workbench(AppActions, Surviving, RowDiff):
             self._flush_timer.pause()
         if desk is not None:
             desk.show()
+            desk.model.show()
             self.arrangement.share_rows()
 
     def keep_look(self) -> None:
@@ -227,6 +236,10 @@ class Workbench(AppActions, Surviving, RowDiff):
     def on_problem_chosen(self, message: ProblemChosen) -> None:
         """A problem was chosen from the list: open it."""
         self.background(self.picking.choose(message.stem), "picking")
+
+    def on_model_asked(self, message: ModelAsked) -> None:
+        """Something is wanted of the language model."""
+        self.background(self.desk.model.do(message.what, message.text), "model")
 
     def on_attempt_chosen(self, message: AttemptChosen) -> None:
         """An earlier attempt was chosen."""
@@ -345,8 +358,11 @@ def frames(settings: Settings) -> int:
     return settings.ui.fps or (20 if over_ssh() else 60)
 
 
-def run_app(target: Target | None, settings: Settings, opener: Opener) -> int:
-    """Open the workbench and return the exit code; without a target it begins with the list of problems."""
+def run_app(target: Target | None, settings: Settings, opener: Opener, *, warm: bool = False) -> int:
+    """Open the workbench and return the exit code; without a target it begins with the list of problems.
+
+    ``warm`` gets the process that asks models ready in the background.
+    """
     from workbench.actions import check_remaps
     from workbench.controllers.runs import make_engine
     from workbench.opening import all_binding_ids, first_text
@@ -354,7 +370,7 @@ def run_app(target: Target | None, settings: Settings, opener: Opener) -> int:
     if settings.ui.keys:
         check_remaps(settings.ui.keys, all_binding_ids())
     text = first_text(target.path) if target is not None else ""
-    app = Workbench(target, settings, text, EventStream(), make_engine, opener=opener, survive=True)
+    app = Workbench(target, settings, text, EventStream(), make_engine, opener=opener, warm=warm, survive=True)
     app.animation_level = "none"
     # Textual reads its frame rate from the environment, when it is imported; this is where it keeps it.
     vars(textual.screen)["UPDATE_PERIOD"] = 1 / frames(settings)

@@ -96,6 +96,15 @@ class AppActions(RowDiff):
         if not self.runs.cancel():
             self.tell("nothing is running", "information")
 
+    async def action_model(self, what: str) -> None:
+        """Go to the model pane, and do there what is wanted."""
+        await self.arrangement.go("model")
+        self.background(self.desk.model.do(what), "model")
+
+    def action_machine_code(self) -> None:
+        """Show the machine code of the file's kernels."""
+        self.background(self.talk.show_machine_code(), "talk")
+
     def action_open_editor(self) -> None:
         """Edit the file in the user's own editor."""
         self.background(self.talk.edit_outside(), "outside")

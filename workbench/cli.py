@@ -74,17 +74,20 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _run(arguments: list[str]) -> int:
     chosen = next((word for word in arguments if not word.startswith("-")), "")
-    parser = _parser(chosen)
+    parser, of_command = _parser(chosen)
     if not arguments:
         parser.print_help(sys.stderr)
         return UsageError.exit_code
-    namespace = parser.parse_args(arguments)
+    namespace, rest = parser.parse_known_args(arguments)
+    if rest:
+        of_command.error(f"unrecognized arguments: {' '.join(rest)}")
     result: int = _module(namespace.command).run(namespace)
     sys.stdout.flush()
     return result
 
 
-def _parser(chosen: str) -> argparse.ArgumentParser:
+def _parser(chosen: str) -> tuple[argparse.ArgumentParser, argparse.ArgumentParser]:
+    """The parser of the program, and that of the chosen command: the same where none was chosen."""
     if chosen and chosen not in COMMANDS:
         near = difflib.get_close_matches(chosen, COMMANDS, n=1)
         hint = f"did you mean {near[0]}?" if near else f"commands are {', '.join(COMMANDS)}"
@@ -96,7 +99,7 @@ def _parser(chosen: str) -> argparse.ArgumentParser:
         subparser = commands.add_parser(name, help=summary, description=f"{summary[0].upper()}{summary[1:]}.")
         if name == chosen:
             _module(name).add_arguments(subparser)
-    return parser
+    return parser, commands.choices.get(chosen, parser)
 
 
 def _module(name: str) -> Command:

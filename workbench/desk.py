@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from textual.containers import Horizontal, Vertical
 from textual.widget import Widget
@@ -20,6 +21,9 @@ from workbench.controllers.runs import RunControl, RunnerMaker
 from workbench.controllers.work_file import FileControl, Tell
 from workbench.events import EventStream
 from workbench.target import Target
+
+if TYPE_CHECKING:
+    from workbench.controllers.model import ModelControl
 
 
 class Desk:
@@ -39,6 +43,8 @@ class Desk:
         self._bottom = panes.bottom(target, self._made)
         self.runs = RunControl(target, settings, stream, maker)
         self.files = FileControl(target, self.editor_pane, self.runs, tell)
+        self.model: ModelControl
+        """The language model, set by the app."""
         self.begun = asyncio.Event()
         """Set when everything has been started that :meth:`close` ends."""
 
@@ -65,7 +71,8 @@ class Desk:
         return (self._top, self._stages, self.editor_pane, *self.panes.values())
 
     async def close(self) -> None:
-        """Stop the watcher and end the ranks; safe to call twice."""
+        """End the model's work, stop the watcher and end the ranks; safe to call twice."""
+        await self.model.close()
         await self.files.close()
         await self.runs.close()
 

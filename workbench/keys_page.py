@@ -15,12 +15,16 @@ Shift and drag selects text with the terminal's own means; `mouse = false` in `[
 _OWNERS = {
     "reading": "Every pane that is read",
     "log": "Log",
+    "model": "Model",
+    "remark": "Remark to the model",
+    "proposal": "A proposal",
     "find": "Find bar of the editor",
     "attempt": "An earlier attempt",
     "question": "Questions",
     "help": "Help",
     "go": "Go to",
     "picker": "Problems",
+    "code": "Machine code",
 }
 
 

@@ -14,10 +14,13 @@ from workbench.source import read_source
 
 _KEYED_MODULES = (
     "widgets.editor_find",
+    "widgets.remark",
     "widgets.screens.attempt",
+    "widgets.screens.code",
     "widgets.screens.go",
     "widgets.screens.help",
     "widgets.screens.picker",
+    "widgets.screens.proposal",
     "widgets.screens.question",
 )
 

@@ -24,6 +24,7 @@ _CLASSES: dict[str, tuple[str, str, bool]] = {
     "history": ("widgets.history", "HistoryPane", True),
     "diagnostics": ("widgets.diagnostics", "DiagnosticsPane", False),
     "log": ("widgets.log", "LogPane", False),
+    "model": ("widgets.model", "ModelPane", False),
 }
 """Pane -> module, class, and whether it is made for a target."""
 
@@ -34,8 +35,8 @@ def left(target: Target, made: Made) -> TabbedRegion:
 
 
 def bottom(target: Target, made: Made) -> TabbedRegion:
-    """History, diagnostics and log."""
-    return TabbedRegion("bottom", _makers(("history", "diagnostics", "log"), target, made))
+    """History, diagnostics, log and model."""
+    return TabbedRegion("bottom", _makers(("history", "diagnostics", "log", "model"), target, made))
 
 
 def right(target: Target, made: Made) -> Vertical:

@@ -19,6 +19,12 @@ if TYPE_CHECKING:
     from workbench.flow.engine import Engine
     from workbench.llm.client import ModelClient
 
+_ON_CPU = ("pytorch", "cpp")
+_NOT_HERE = (
+    "the ranks are CPU processes, on which {backend} can be compiled but not run: the run stops at the first file that "
+    "compiles; take a machine with GPUs, or --backend pytorch or cpp"
+)
+
 
 class Solving:
     """One run; ``show`` gets every event. ``remark`` is told to the model first, ``solve`` is a run to go on with."""
@@ -76,6 +82,8 @@ class Solving:
         try:
             start = await asyncio.to_thread(conversation_start, self._target, self._settings)
             await engine.start()
+            if self._target.device == "cpu" and self._target.backend not in _ON_CPU:
+                stream.emit(Notice(severity="warning", text=_NOT_HERE.format(backend=self._target.backend)))
             if self._trouble:
                 raise RanksError("no model was asked, since the ranks cannot be started")
             solver = Solver(

@@ -15,6 +15,7 @@ from tests.build.fakes import calls, toolchain
 from tests.build.test_jobs import gone, there
 from workbench.build import fast
 from workbench.build.cache import Cache
+from workbench.build.jobs import Slots
 from workbench.build.making import Order
 from workbench.build.model import Command, Request, Result, Toolchain
 from workbench.build.service import BuildService
@@ -26,7 +27,7 @@ class Desk:
     def __init__(self, folder: Path, tools: Toolchain | None = None, cores: int = 2) -> None:
         self.folder = folder
         self.tools = tools or toolchain(folder)
-        self.service = BuildService(self.tools, Cache(folder / "cache", 10_000_000), cores)
+        self.service = BuildService(self.tools, Cache(folder / "cache", 10_000_000), Slots(cores))
 
     async def build(self, text: str = "int a;", *, limit: float = 60.0, full: bool = False, **more: Any) -> Result:
         """Build CUDA text."""

@@ -275,13 +275,30 @@ def test_full_build(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_ranks_may_wait_for_a_build(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Ranks that wait for a build which takes longer than their own limit are no hang, and show no stacks."""
     slow = tmp_path / "g++"
-    slow.write_text(f'#!/bin/sh\n[ "$1" = --version ] || sleep 4\nexec {shutil.which("g++")} "$@"\n')
+    slow.write_text(f'#!/bin/sh\ncase "$*" in *"-c main.cpp"*) sleep 4;; esac\nexec {shutil.which("g++")} "$@"\n')
     slow.chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
-    sitting = Sitting("1", limit=6.0)
+    sitting = Sitting("1", limit=3.0)
     try:
         verdict = sitting.judge(DYNAMIC)
         assert verdict.status == "ok", verdict.reason
         assert not sitting.of(RankStack, verdict.attempt)
     finally:
         sitting.close()
+
+
+@needs_nvcc
+def test_code_of_the_kernels(tmp_path: Path) -> None:
+    """`pkwb build --show ptx` prints the kernels' code and nothing else; what is missing is said."""
+    (tmp_path / "k.py").write_text(CUDA)
+    (tmp_path / "plain.py").write_text("x = 1\n")
+    done = pkwb("build", "k.py", "--show", "ptx", cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith("// twice\n")
+    assert ".visible .entry _Z5twicePfi(" in done.stdout
+    done = pkwb("build", "plain.py", "--show", "ptx", cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "builds no CUDA text that is known before it runs" in done.stderr
+    disassembler = shutil.which("nvdisasm") or shutil.which("cuobjdump")
+    done = pkwb("build", "k.py", "--show", "sass", cwd=tmp_path)
+    assert ("twice" in done.stdout) if disassembler else ("neither nvdisasm nor cuobjdump" in done.stderr)

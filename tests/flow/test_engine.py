@@ -23,6 +23,7 @@ from workbench.events import (
     TimingProgress,
     Verdict,
 )
+from workbench.flow.gpu_watch import GpuWatch
 from workbench.flow.leftovers import end_leftovers
 
 NEVER = BAD["never returns"][0]
@@ -271,6 +272,47 @@ def test_a_result_of_an_earlier_call_voids_the_timing() -> None:
 
     assert (verdict.status, verdict.speedup, verdict.candidate_ms) == ("wrong", None, None)
     assert "not the result of its inputs" in verdict.reason
+
+
+@pytest.mark.parametrize(
+    ("kept", "reason"),
+    [("3 < calls < 120", "timed call"), ("calls == 122", "timed call 119: ")],
+    ids=["all but the last calls", "the last call alone"],
+)
+def test_any_call_may_be_the_one_that_is_compared(kept: str, reason: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who counts calls gains nothing: neither honest last calls nor an honest series up to the last one pass."""
+    monkeypatch.setattr("workbench.flow.sampling._WARM_UP_CAP_S", 1e9)
+    counts = without(
+        "calls, out = 0, None\n"
+        "def solution(tensor):\n"
+        "    global calls, out\n"
+        "    calls += 1\n"
+        f"    if not ({kept}):\n        out = tensor.clone()\n        dist.all_reduce(out)\n"
+        "    return out.clone()\n"
+    )
+    sitting = Sitting("1", samples=100, trials=1)
+    verdict = sitting.judge(counts)
+    sitting.close()
+
+    assert (verdict.status, reason in verdict.reason) == ("wrong", True)
+
+
+def test_what_the_driver_tells_of_a_timing_is_in_the_verdict(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Others on a GPU, seen before the first call, and clocks that were held down meanwhile are both told."""
+
+    async def before(_watch: GpuWatch) -> tuple[str, ...]:
+        return ("shared-gpu (rank 0: pid 7 3.0 GB)",)
+
+    async def after(_watch: GpuWatch) -> tuple[str, ...]:
+        return ("throttled (power 12%, rank 1)",)
+
+    monkeypatch.setattr(GpuWatch, "before", before)
+    monkeypatch.setattr(GpuWatch, "after", after)
+    sitting = Sitting("1", samples=10, trials=1)
+    verdict = sitting.judge(GOOD)
+    sitting.close()
+
+    assert {"shared-gpu (rank 0: pid 7 3.0 GB)", "throttled (power 12%, rank 1)"} <= set(verdict.flags)
 
 
 def test_a_patched_clock_is_suspect() -> None:

@@ -242,6 +242,29 @@ def test_memory_that_a_candidate_makes_huge_is_no_harm(sitting: Sitting, region:
     assert len(sitting.of(Notice, 0)) == told
 
 
+def test_work_left_until_results_are_fetched_is_suspect() -> None:
+    """A candidate whose calls do nothing, and that makes a result only when one is looked at, gets no speedup."""
+    lazy = without(_FORGE + textwrap.dedent("""
+        from workbench.ranks.candidate import _OPERATIONS
+        def solution(tensor):
+            return torch.empty_like(tensor)
+        def made(then):
+            def export(self, message):
+                self._result = self._arguments.values[0].clone()
+                dist.all_reduce(self._result)
+                time.sleep(0.05)
+                return then(self, message)
+            return export
+        CandidateRank._export = made(CandidateRank._export)
+        _OPERATIONS["export"] = made(_OPERATIONS["export"])
+    """))  # fmt: skip
+    sitting = Sitting("1", samples=20, trials=1)
+    verdict = sitting.judge(lazy.replace("rank = next", "_rank = next"))
+    sitting.close()
+
+    assert (verdict.status, verdict.speedup) == ("suspect", None)
+
+
 def test_calls_that_claim_no_time_at_all_are_suspect() -> None:
     """A candidate whose clock stands still while it is timed gets no speedup, and no figure on the way is infinite."""
     sitting = Sitting("1", samples=20)

@@ -48,13 +48,18 @@ class Judges:
     def __init__(self, baseline: tuple[int, int], candidate: tuple[int, int], bracket: Callable[[int], int]) -> None:
         self._ns = {"baseline": baseline, "candidate": candidate}
         self._bracket = bracket
+        self.export_ns: Callable[[Series], int] = lambda series: 100 * US
         self.asked: list[Series] = []
 
     async def ask(self, series: Series) -> list[dict[str, Any]]:
         """All judges' answers."""
         self.asked.append(series)
         return [
-            {"samples": [ns] * series.calls, "bracket": self._bracket(ns * series.calls)}
+            {
+                "samples": [ns] * series.calls,
+                "bracket": self._bracket(ns * series.calls),
+                "export": self.export_ns(series),
+            }
             for ns in self._ns[series.side]
         ]
 
@@ -78,6 +83,20 @@ def test_500_calls_that_do_not_count_and_100_that_do() -> None:
         ("candidate", 500, 100),
     ] * 3
     assert len({one.number for one in judges.asked}) == len(judges.asked) / 2
+
+
+def test_ranks_rest_before_each_series(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Half a second without work is before each series of either side, as the protocol has it."""
+    rests: list[float] = []
+
+    async def rest(seconds: float) -> None:
+        rests.append(seconds)
+
+    monkeypatch.undo()
+    monkeypatch.setattr("workbench.flow.protocol.asyncio.sleep", rest)
+    sample(Judges((US, US), (US, US), lambda ns: ns))
+
+    assert rests == [0.5] * 6
 
 
 def test_figures_are_means_of_the_slowest_rank() -> None:
@@ -126,6 +145,16 @@ def test_claims_far_below_the_judges_clock_are_seen(claimed: int, bracket: Any, 
 
     assert sampler.clocks_disagree() is disagree
     assert ("clock-disagreement" in shown[-1].flags) is disagree
+
+
+def test_work_that_is_left_until_the_result_is_fetched() -> None:
+    """A series whose last result takes far longer to fetch than its calls claim was not made in their time."""
+    judges = Judges((300 * US, 300 * US), (10 * US, 10 * US), lambda ns: ns + 100 * US)
+    judges.export_ns = lambda series: 3000 * US if series.side == "candidate" else 100 * US
+    sampler, shown = sample(judges)
+
+    assert sampler.clocks_disagree()
+    assert "clock-disagreement" in shown[-1].flags
 
 
 def test_a_wrong_last_call_voids_the_timing() -> None:

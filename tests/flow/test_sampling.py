@@ -27,15 +27,27 @@ class Machine:
     host_ns: Callable[[str, int, int], int] = lambda side, rank, call: 50_000
     mhz: Callable[[str, int, int], int] = lambda side, rank, call: PEAK
     held: Callable[[str, int, int], bool] = lambda side, rank, call: False
-    cold: bool = True
+    cold: Callable[[str], bool] = lambda side: True
+    export_ns: Callable[[str], int] = lambda side: 100_000
+    asked_cold: list[bool] = field(default_factory=list)
+    blocks: list[tuple[str, int, int]] = field(default_factory=list)
+    """Side, number of calls and the call that must be compared, of every request."""
+    call_s: float = 0.0
+    """How far the parent's clock ``now`` goes on with every call."""
+    now: float = 0.0
     made: dict[str, list[int]] = field(default_factory=lambda: {side: [] for side in SIDES})
 
-    async def ask(self, side: str, first: int, calls: int, last: int) -> list[dict[str, Any]]:
-        """The judges' answers to one block."""
+    async def ask(self, side: str, first: int, calls: int, last: int, cold: bool) -> list[dict[str, Any]]:
+        """The judges' answers to one block; they fetch the results of call 7 and of the last one."""
         numbers = range(first, first + calls)
         self.made[side] += numbers
+        self.now += calls * self.call_s
+        self.blocks.append((side, calls, last))
         rows = [[self._row(side, rank, call) for call in numbers] for rank in range(self.world)]
-        return [{"samples": row, "cold": self.cold} for row in rows]
+        fetched = sum(call in (7, last) for call in numbers)
+        cold = cold and self.cold(side)
+        self.asked_cold.append(cold)
+        return [{"samples": row, "cold": cold, "exports": [self.export_ns(side)] * fetched} for row in rows]
 
     def _row(self, side: str, rank: int, call: int) -> list[int | bool]:
         ns, host_ns = self.ns(side, rank, call), self.host_ns(side, rank, call)
@@ -54,7 +66,7 @@ def sample(machine: Machine, device: str = "cuda", samples: int = 40, cold: bool
 
 def cpu(**hooks: Any) -> Machine:
     """Ranks that have neither launches nor clocks."""
-    return Machine(host_ns=lambda *_: 0, mhz=lambda *_: 0, cold=False, **hooks)
+    return Machine(host_ns=lambda *_: 0, mhz=lambda *_: 0, **hooks)
 
 
 def test_steady_clocks_end_the_warm_up() -> None:
@@ -116,6 +128,29 @@ def test_a_reference_that_waits_for_its_device_is_named() -> None:
     assert sample(machine).flags == ("blocks-on-device (reference)",)
 
 
+def test_sides_take_turns_and_the_last_call_is_compared() -> None:
+    """Blocks go R C C R R C, so that drift in one direction favours neither; the last call of either is compared."""
+    machine = Machine()
+    sample(machine, samples=25)
+    timed = machine.blocks[-6:]
+    assert [side for side, _calls, _last in timed] == [SIDES[place] for place in (0, 1, 1, 0, 0, 1)]
+    assert [calls for _side, calls, _last in timed] == [10, 10, 10, 10, 5, 5]
+    assert [last for _side, _calls, last in machine.blocks] == [-1] * (len(machine.blocks) - 2) + [20 + 25 - 1] * 2
+
+
+def test_the_slowest_clock_is_told() -> None:
+    """The clock beside the figures is that of the GPU that ran slowest."""
+    assert sample(Machine(mhz=lambda side, rank, call: PEAK - 100 * rank)).clock_mhz == PEAK - 100
+
+
+def test_slow_calls_are_warmed_up_for_two_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A call of 0.6 s is not made twenty times before anything is timed."""
+    machine = cpu(call_s=0.6)
+    monkeypatch.setattr("workbench.flow.sampling.time.perf_counter", lambda: machine.now)
+    sample(machine, "cpu", samples=1, cold=False)
+    assert [len(made) for made in machine.made.values()] == [4 + 1] * 2
+
+
 def test_ranks_without_a_gate_are_told() -> None:
     """Where the gate could not be built the figures say that only the hosts were aligned, and show no clock."""
     figures = sample(Machine(mhz=lambda side, rank, call: 0), samples=40)
@@ -124,7 +159,7 @@ def test_ranks_without_a_gate_are_told() -> None:
 
 def test_a_cache_that_could_not_be_filled_is_told() -> None:
     """Figures that were to be cold and are not say warm, and why."""
-    figures = sample(Machine(cold=False))
+    figures = sample(Machine(cold=lambda side: False))
     assert (figures.cache, figures.flags) == ("warm", ("not-cold (no memory to fill the cache from)",))
     assert sample(Machine()).cache == "cold"
 
@@ -148,6 +183,56 @@ def test_clocks_disagree(ns: int, hidden: int, host: int, expected: bool) -> Non
         host_ns=lambda side, rank, call: host if side == "candidate" else 0,
     )
     assert ("clock-disagreement" in sample(machine).flags) is expected
+
+
+def test_launches_explain_nothing_on_cpu_ranks() -> None:
+    """CPU calls begin when they are made: a rank that claims a long launch there hides no time behind it."""
+    machine = Machine(
+        ns=lambda side, rank, call: MS // 100 if side == "candidate" else MS,
+        hidden_ns=lambda side: 9 * MS // 10 if side == "candidate" else 0,
+        host_ns=lambda side, rank, call: MS if side == "candidate" else 0,
+    )
+    assert "clock-disagreement" in sample(machine, "cpu", cold=False).flags
+    assert "clock-disagreement" not in sample(machine).flags
+
+
+@pytest.mark.parametrize(
+    ("ns", "candidate", "reference", "expected"),
+    [(MS, 3 * MS, MS // 10, False), (MS // 10, 3 * MS, MS // 10, True), (MS // 10, 3 * MS, 2 * MS, False)],
+    ids=["part of a call", "more than the calls", "large results"],
+)
+def test_work_that_is_left_until_results_are_fetched(ns: int, candidate: int, reference: int, expected: bool) -> None:
+    """Results that take far longer to fetch than the calls claim, and than the reference's, were not there in time."""
+    machine = Machine(
+        ns=lambda side, rank, call: ns, export_ns=lambda side: candidate if side == "candidate" else reference
+    )
+    assert ("clock-disagreement" in sample(machine).flags) is expected
+
+
+@pytest.mark.parametrize("side", SIDES)
+def test_one_warm_side_makes_both_warm(side: str) -> None:
+    """Where one side has no memory to fill the cache from, samples of the other are not cold either, and it is told."""
+    machine = Machine(cold=lambda one: one != side)
+    figures = sample(machine)
+    assert not any(machine.asked_cold[2 * 2 :])
+    assert (figures.cache, figures.flags) == ("warm", ("not-cold (no memory to fill the cache from)",))
+
+
+@pytest.mark.parametrize(
+    ("call_s", "limit_s", "samples"),
+    [(0.01, 180, 100), (0.5, 180, 30), (1.0, 180, 15), (1.0, 600, 50), (9.0, 180, 5), (12.0, 180, 3), (40.0, 180, 1)],
+)
+def test_slow_calls_get_fewer_samples(
+    monkeypatch: pytest.MonkeyPatch, call_s: float, limit_s: float, samples: int
+) -> None:
+    """Samples take a sixth of the limit, half of it for the first five; one there always is, and few are told."""
+    machine = cpu(call_s=call_s)
+    monkeypatch.setattr("workbench.flow.sampling.time.perf_counter", lambda: machine.now)
+    plan = SamplingPlan(samples=100, device="cpu", limit_s=limit_s)
+    figures = asyncio.run(Sampler(machine.ask, plan, lambda _: None).run())
+    assert figures.samples == figures.total == samples
+    assert ("few-samples" in figures.flags) is (samples < 30)
+    assert machine.now < limit_s
 
 
 def test_a_slow_rank_that_rotates_is_in_every_sample() -> None:
@@ -187,8 +272,8 @@ def test_a_clock_that_drifts_is_no_speedup() -> None:
 def test_a_checked_call_that_was_wrong_voids_the_timing() -> None:
     """One judge's report ends the timing at once."""
 
-    async def ask(side: str, first: int, calls: int, last: int) -> list[dict[str, Any]]:
-        answers = await Machine().ask(side, first, calls, last)
+    async def ask(side: str, first: int, calls: int, last: int, cold: bool) -> list[dict[str, Any]]:
+        answers = await Machine().ask(side, first, calls, last, cold)
         return [answers[0], {**answers[1], "report": {"status": "wrong"}}]
 
     plan = SamplingPlan(samples=10, device="cpu")

@@ -50,8 +50,8 @@ def test_interval_covers_the_true_ratio(truth: float) -> None:
 
 
 def test_interval_with_independent_block_drift() -> None:
-    """Even when every block runs at a speed of its own (3%), equal kernels are rarely called different."""
-    assert _coverage(lambda generator, count: generator.normal(0, 0.03, count), 1.0, pairs=4) >= 0.90
+    """Even when every one of few blocks runs at a speed of its own (10%), equal kernels are rarely called different."""
+    assert _coverage(lambda generator, count: generator.normal(0, 0.1, count), 1.0, pairs=3) >= 0.90
 
 
 def test_twice_as_fast_is_told_apart_and_narrow() -> None:
@@ -124,10 +124,11 @@ def test_skew_by_hand() -> None:
     [
         ([[1.0] * 40, [1.0] * 40], ()),
         ([[1.0] * 10, [1.0] * 10], ("few-samples",)),
-        ([[1.0, 1.5] * 20], ("noisy",)),
+        ([[1.0, 1.06] * 20], ("noisy",)),
+        ([[1.0, 1.04] * 20], ()),
         ([[1.0] * 40, [1.3] * 40], ("skewed",)),
     ],
-    ids=["clean", "few", "noisy", "skewed"],
+    ids=["clean", "few", "noisy", "little noise", "skewed"],
 )
 def test_flags(matrix: list, expected: tuple[str, ...]) -> None:
     """Doubtful timings carry a word that says why."""

@@ -76,6 +76,14 @@ def test_reply_is_streamed_and_its_code_found(talk: Talk) -> None:
     assert (finished.tokens_in, finished.tokens_out, finished.cost_usd) == (1000, 500, None)
 
 
+def test_characters_that_come_in_halves(talk: Talk) -> None:
+    """A character that a server splits over two pieces is whole again; half a character becomes a sign for it."""
+    half = "\ud83d"
+    with serving(Reply(f"{half}\ude00 and {half}.", piece=1)) as server:
+        finished = talk.ask(server.url)
+    assert finished.reply == "\U0001f600 and \ufffd."
+
+
 def test_first_piece_is_told_before_the_rest_exists(talk: Talk) -> None:
     """A piece is on the event stream while the server still holds back the next one."""
     with serving(Reply(fenced(GOOD), wait_after=1)) as server:
@@ -129,6 +137,33 @@ def test_trouble_is_named_with_a_way_on(name: str, talk: Talk) -> None:
     assert (finished.outcome, finished.trouble) == ("error", trouble)
     assert words in finished.reason
     assert KEY not in finished.reason
+
+
+@pytest.fixture
+def own() -> Iterator[Talk]:
+    """A client of this test alone, whose process has the environment of its first request."""
+    found = Talk()
+    yield found
+    found.run(found.client.close())
+    found.loop.close()
+
+
+KEYLESS = {
+    "openai/gpt-4o": "OPENAI_API_KEY",
+    "anthropic/claude-3-5-haiku-20241022": "ANTHROPIC_API_KEY",
+    "gemini/gemini-2.5-pro": "GEMINI_API_KEY",
+}
+
+
+@pytest.mark.parametrize("model", KEYLESS)
+def test_missing_key_is_told_at_once(model: str, own: Talk, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without a key nothing is tried again: the variable to set is named."""
+    for name in [name for name in os.environ if name.endswith(("_API_KEY", "_AUTH_TOKEN"))]:
+        monkeypatch.delenv(name)
+    finished = own.ask("", model=model)
+    assert (finished.outcome, finished.trouble, own.of(ProposalWaiting)) == ("error", "key", [])
+    words = finished.reason.partition("start pkwb again")[0]
+    assert KEYLESS[model] in words
 
 
 def test_rate_limit_passes(talk: Talk) -> None:
@@ -213,6 +248,15 @@ def test_budget_that_pays_for_nothing(talk: Talk) -> None:
     assert "of the budget are left" in finished.reason
 
 
+def test_server_that_counts_no_tokens(talk: Talk) -> None:
+    """A server that refuses to be asked for usage is asked without; tokens are estimated then."""
+    with serving(fake.error(400, "Unrecognized request argument: stream_options"), fenced(GOOD)) as server:
+        finished = talk.ask(server.url)
+    assert finished.outcome == "code"
+    assert "stream_options" not in server.requests[1]
+    assert 0 < finished.tokens_in < 1000 > finished.tokens_out > 0
+
+
 def test_local_model_by_its_bare_name(talk: Talk) -> None:
     """At an address of the user's own a model needs no provider before its name."""
     with serving(fenced(GOOD)) as server:
@@ -242,19 +286,16 @@ def test_process_that_dies_is_started_anew(talk: Talk) -> None:
     assert [event.state for event in talk.of(ProposerChanged)] == ["loading", "ready"]
 
 
-def test_litellm_that_cannot_be_loaded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_litellm_that_cannot_be_loaded(own: Talk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where litellm is missing or broken, every request says so and what to do, and nothing waits for ever."""
     (tmp_path / "litellm.py").write_text("raise ValueError('no such thing')\n")
     monkeypatch.syspath_prepend(str(tmp_path))
-    talk = Talk()
     for _ in range(2):
-        finished = talk.ask("http://127.0.0.1:9/v1")
+        finished = own.ask("http://127.0.0.1:9/v1")
         assert (finished.outcome, finished.trouble) == ("error", "proposer")
         assert "litellm cannot be imported: no such thing; install litellm beside pkwb" in finished.reason
     with pytest.raises(ProposerError, match="install litellm"):
-        talk.run(talk.client.facts())
-    talk.run(talk.client.close())
-    talk.loop.close()
+        own.run(own.client.facts())
 
 
 def test_no_model_named(talk: Talk) -> None:
@@ -272,12 +313,9 @@ def test_password_in_the_address(talk: Talk) -> None:
     assert "hunter2" not in str(caught.value)
 
 
-def test_key_of_an_own_server(talk: Talk, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_key_of_an_own_server(own: Talk, monkeypatch: pytest.MonkeyPatch) -> None:
     """The variable that llm.key_env names holds the key for an address of the user's own."""
     monkeypatch.setenv("MY_SERVER_KEY", "sk-of-my-own-server")
-    own = Talk()
     with serving(fenced(GOOD)) as server:
         assert own.ask(server.url, key_env="MY_SERVER_KEY").outcome == "code"
-    own.run(own.client.close())
-    own.loop.close()
     assert server.keys == ["Bearer sk-of-my-own-server"]

@@ -22,9 +22,10 @@ from workbench.llm.scores import pass_at_k, rows, samples_of
 def outcome(problem: str, sample: int, step: int, status: str, speedup: float | None = None, **more: Any) -> Outcome:
     """One step of one sample."""
     about = {"run": "r", "backend": "cuda", "model": "m", "feedback": "full", "world": 2, "size": "default"}
-    place = {"dtype": "bfloat16", "device": "cuda", "manner": ""}
+    place = {"dtype": "bfloat16", "device": "cuda", "hardware": "2 × H200", "manner": ""}
     return Outcome(
-        **{**about, **place, **more}, problem=problem, sample=sample, step=step, status=status, speedup=speedup
+        **{"low": speedup, **about, **place, **more}, problem=problem, sample=sample, step=step, status=status,
+        speedup=speedup,
     )  # fmt: skip
 
 
@@ -45,6 +46,13 @@ def test_sample_counts_by_its_best_proposal() -> None:
     assert [score.value for score in first.scores] == [1.0, 0.0]
 
 
+def test_sure_speedups_alone() -> None:
+    """Where only sure speedups are asked for, the lower end of the interval counts."""
+    tried = [outcome("a", 1, 1, "ok", 1.5, low=0.9), outcome("b", 1, 1, "ok", 1.2, low=1.1)]
+    (row,) = rows(samples_of(tried, sure=True), (1,), (0.0, 1.0))
+    assert [score.value for score in row.scores] == [1.0, 0.5]
+
+
 def test_mean_over_problems_with_enough_samples() -> None:
     """The mean is over problems, not samples; a problem with fewer than k samples does not count at k."""
     tried = [outcome("a", sample, 1, status, 1.2) for sample, status in enumerate(["ok", "wrong", "wrong"])]
@@ -56,7 +64,13 @@ def test_mean_over_problems_with_enough_samples() -> None:
 
 def test_conditions_are_kept_apart() -> None:
     """Models, backends, feedback levels, ranks and ways of timing are never counted together."""
-    other = [{"model": "n"}, {"backend": "triton"}, {"feedback": "errors"}, {"world": 4}, {"manner": "graph"}]
+    other = [
+        {"model": "n"},
+        {"backend": "triton"},
+        {"feedback": "errors"},
+        {"hardware": "4 × H200"},
+        {"manner": "graph"},
+    ]
     tried = [outcome("a", 1, 1, "ok", 1.0)]
     tried += [outcome("a", 1, 1, "ok", 1.0, run=str(place), **change) for place, change in enumerate(other)]
     assert len(rows(samples_of(tried), (1,), (0.0,))) == 1 + len(other)
@@ -77,7 +91,7 @@ def test_curve_falls_with_p() -> None:
     assert drawn["100%"].rindex("A") == 4 * 4
     assert drawn["50%"].strip("A ") == ""
     assert drawn["50%"].rindex("A") == 8 * 4
-    assert lines[-1] == "A m, cuda, full, 2 cuda ranks, default, bfloat16"
+    assert lines[-1] == "A m, cuda, full, 2 × H200, default, bfloat16"
 
 
 @pytest.fixture

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -15,6 +16,8 @@ from typing import Any
 
 import pytest
 
+from problems.loader import find_problem
+from problems.starter import starter_text
 from sessions.store import Store, default_path
 from tests.flow.candidates import GOOD, with_end, with_middle
 from tests.flow.sitting import alive
@@ -45,7 +48,19 @@ def place(tmp_path: Path) -> Path:
 
 def call(server: Server, *more: str) -> list[str]:
     """The arguments of a run on problem 1."""
-    return ["solve", "1", "--size", "smoke", "--model", "openai/fake", "--api-base", server.url, *more]
+    return [
+        "solve",
+        "1",
+        "--device",
+        "cpu",
+        "--size",
+        "smoke",
+        "--model",
+        "openai/fake",
+        "--api-base",
+        server.url,
+        *more,
+    ]
 
 
 def solve(server: Server, place: Path, *more: str) -> tuple[subprocess.CompletedProcess[str], list[dict[str, Any]]]:
@@ -89,6 +104,8 @@ def test_script_is_driven_to_its_target(place: Path) -> None:
     assert "Nothing was run" in told[1]
     assert "expected" in told[2]
     assert "speedup" in told[3]
+    (run,) = json.loads(pkwb("solve", "--list", "--json", cwd=place).stdout)
+    assert (run["state"], run["hardware"].startswith("2 ranks on ")) == ("finished", True)
     shown = json.loads(pkwb("sessions", "show", str(last["best_id"]), "--json", cwd=place).stdout)
     assert (shown["source"], shown["attempt"]["model"]) == (GOOD, "openai/fake")
 
@@ -125,7 +142,7 @@ def test_wrong_key(place: Path) -> None:
 def test_killed_run_is_resumed(place: Path) -> None:
     """After kill -9 no process is left, and --resume asks what was asked when it died, with what came before."""
     with serving(fenced(WRONG), Reply(fenced(GOOD), wait_after=1), fenced(GOOD)) as server:
-        with started(call(server, "--json", "--steps", "2"), place) as process:
+        with started(call(server, "--json", "--steps", "2", "--trials", "3"), place) as process:
             assert server.waiting.wait(60)
             left = children(process.pid)
             assert left
@@ -137,6 +154,8 @@ def test_killed_run_is_resumed(place: Path) -> None:
         done = pkwb("solve", "--resume", name, "--json", cwd=place, OPENAI_API_KEY=KEY)
     last = json.loads(done.stdout.splitlines()[-1])
     assert (done.returncode, last["ending"], last["best_step"], last["run"]) == (0, "steps", 2, name)
+    verdict = next(event for line in done.stdout.splitlines() if (event := json.loads(line))["event"] == "verdict")
+    assert verdict["trials"] == 3
     assert len(server.requests) == 3
     assert server.requests[1]["messages"] == server.requests[2]["messages"]
 
@@ -163,6 +182,18 @@ def test_ranks_that_cannot_start_cost_nothing(place: Path) -> None:
     assert "no model was asked" in done.stderr
 
 
+@pytest.mark.skipif(shutil.which("nvcc") is None, reason="this machine has no CUDA compiler (nvcc)")
+def test_backend_that_needs_gpus_on_cpu_ranks(place: Path) -> None:
+    """CUDA on CPU ranks can only be compiled: that is said before a model is asked, and nothing counts as a failure."""
+    with serving(
+        fenced(starter_text(find_problem("1"), "cuda").replace("USE_KERNEL = False", "USE_KERNEL = True"))
+    ) as server:
+        done = pkwb(*call(server, "--backend", "cuda"), cwd=place, OPENAI_API_KEY=KEY)
+    assert done.returncode == 3
+    assert "can be compiled but not run" in done.stderr
+    assert "could not be judged: no CUDA device" in done.stdout
+
+
 def test_calls_that_cannot_work(place: Path) -> None:
     """What is missing or too much in a call is told before anything starts."""
     (place / "there.py").write_text("")
@@ -181,7 +212,20 @@ def test_calls_that_cannot_work(place: Path) -> None:
 
 def test_prompt_for_people_and_programs(place: Path) -> None:
     """`pkwb prompt` prints what a model would be told, on this machine or on a system of the catalogue."""
-    arguments = ("prompt", "13", "--backend", "triton", "--topology", "hgx-h200", "--ranks", "4", "--require", "custom")
+    arguments = (
+        "prompt",
+        "13",
+        "--device",
+        "cpu",
+        "--backend",
+        "triton",
+        "--topology",
+        "hgx-h200",
+        "--ranks",
+        "4",
+        "--require",
+        "custom",
+    )
     text = pkwb(*arguments, cwd=place).stdout
     assert "Backend triton" in text
     assert "450 GB/s one way" in text

@@ -60,3 +60,12 @@ def test_long_conversation_keeps_task_best_and_newest() -> None:
     assert said(talk) == ["rules", "task\n\ntold 0", "reply 1", "told 2", "reply 3", "told 3"]
     assert [message["role"] for message in talk.messages()][1:] == ["user", "assistant"] * 2 + ["user"]
     assert not Talk(1, START).shorten()
+
+
+def test_best_is_the_surest() -> None:
+    """Of noisy speedups the one with the highest lower end is the best, not the one with the luckiest median."""
+    talk = Talk(1, START)
+    for place, speedup in enumerate([ratio(1.2), Ratio(median=4.2, low=0.3, high=8.2)]):
+        talk.replied(str(place))
+        talk.judged("ok", speedup, str(place), place)
+    assert (talk.best_step, talk.stalled) == (1, 1)

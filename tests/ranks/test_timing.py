@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import os
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -15,14 +16,16 @@ pytest.importorskip("torch", reason="the ranks run under another interpreter her
 
 import torch
 
-from workbench.ranks import timing
+from workbench.ranks import candidate, device, timing
 from workbench.ranks.arguments import Arguments
 from workbench.ranks.channel import Channel
 from workbench.ranks.draws import Delta, split
 from workbench.ranks.flush import Flush, last_cache
 from workbench.ranks.gate import Opened
-from workbench.ranks.peer import Peer, PeerFailed
+from workbench.ranks.judge import JudgeRank
+from workbench.ranks.peer import Peer, PeerFailed, TimedCall
 from workbench.ranks.shared import Region, Slots, shared_fd
+from workbench.ranks.transport import pack
 
 CPU = torch.device("cpu")
 
@@ -160,6 +163,27 @@ def test_the_last_cache(tmp_path: Path, sizes: list[str], expected: int) -> None
     assert last_cache(tmp_path) == expected
 
 
+class Answering:
+    """A peer whose calls are cold as told, and whose results need no comparison."""
+
+    def __init__(self, cold: Sequence[bool]) -> None:
+        self._cold = iter(cold)
+
+    def call(self, *_arguments: object) -> TimedCall:
+        """The next call."""
+        return TimedCall(ns=5, bracket=9, host_ns=0, mhz=0, held=False, cold=next(self._cold))
+
+
+@pytest.mark.parametrize(("cold", "expected"), [([True, True], True), ([True, False], False)])
+def test_a_block_is_cold_only_as_a_whole(cold: list[bool], expected: bool) -> None:
+    """One warm call makes a block of calls that is not called cold."""
+    judge = JudgeRank(0, torch.get_num_threads(), None)  # type: ignore[arg-type]
+    judge._peers = {"candidate": Answering(cold)}  # type: ignore[dict-item]
+    judge._inputs = SimpleNamespace(deltas=lambda *_: [], checked=lambda *_: False)  # type: ignore[assignment]
+    block = {"side": "candidate", "first": 0, "calls": 2, "last": -1, "cold": True, "graph": False}
+    assert judge._block(block) == {"samples": [(5, 9, 0, 0, False)] * 2, "cold": expected, "exports": []}
+
+
 GOOD_REPLY = {"ns": 5, "host_ns": 4, "mhz": 1980, "held": False, "cold": True}
 
 
@@ -199,6 +223,36 @@ def test_claims_that_cannot_be_are_refused(bad: dict[str, Any]) -> None:
     """A number out of its range, or of another kind, is a malformed answer."""
     with pytest.raises(PeerFailed, match="malformed answer"):
         answered({**GOOD_REPLY, **bad})
+
+
+def test_a_launch_longer_than_the_judge_waited_is_refused() -> None:
+    """A rank cannot have needed longer until its call returned than the judge waited for all of it."""
+    with pytest.raises(PeerFailed, match="malformed answer"):
+        answered({**GOOD_REPLY, "host_ns": 1 << 60})
+
+
+@pytest.mark.parametrize(("late_ns", "expected"), [(40_000, 1_500_000), (60_000, 1_560_000)], ids=["idle", "busy"])
+def test_work_that_outlasts_the_call_is_added(monkeypatch: pytest.MonkeyPatch, late_ns: int, expected: int) -> None:
+    """Where the GPU is busy after the call's own stream has ended, by more than a look at it takes, that counts too."""
+    found = device.CudaDevice()
+    found._wait_for_end, found._between_ms = (lambda: None), (lambda: 1.5)
+    monkeypatch.setattr(device, "_synchronize", lambda: None)
+    monkeypatch.setattr(device, "_clock", iter([1000, 1000 + late_ns]).__next__)
+    assert found.elapsed() == expected
+
+
+@pytest.mark.parametrize(("graph", "expected"), [(True, "replay"), (False, "plain")])
+def test_a_graph_is_replayed_only_where_all_have_one(
+    monkeypatch: pytest.MonkeyPatch, graph: bool, expected: str
+) -> None:
+    """A rank that captured its call makes plain ones all the same where another rank or side could not."""
+    rank = object.__new__(candidate.CandidateRank)
+    rank._timer = Recorder(holds=True).timer(monkeypatch)
+    rank._arguments, rank._solution, rank._captured = Arguments((), (), CPU), (lambda: "plain"), (lambda: "replay")
+    rank._inbox = Region(shared_fd("inbox"))
+    header, _end = pack([], rank._inbox)
+    assert rank._made({"late": header, "graph": graph, "cold": False})[0] == expected
+    rank._inbox.close()
 
 
 @pytest.mark.parametrize("name", GOOD_REPLY)

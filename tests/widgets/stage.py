@@ -14,7 +14,8 @@ from textual.pilot import Pilot
 
 from tests.widgets.script import REFERENCE, make_problem, make_target
 from workbench.app import Workbench
-from workbench.config import Settings, UiSettings, WatchSettings
+from workbench.config import LlmSettings, Settings, UiSettings, WatchSettings
+from workbench.controllers.asking import make_client
 from workbench.events import Event, EventStream, Origin, RanksReady, SourceSeen, Verdict
 from workbench.opening import first_text
 from workbench.resolve import Opener
@@ -59,6 +60,13 @@ class ScriptedRunner:
 
     def cancel(self) -> None:
         self.end("cancelled", "cancelled")
+
+    async def wait(self) -> None:
+        while self.busy:
+            await asyncio.sleep(0.01)
+
+    async def kernel_code(self, source: Source, kind: str) -> tuple[str, str]:
+        return ("", "no disassembler") if kind == "sass" else (f".entry k // {source.path.name}\n\tret;", "")
 
     async def close(self) -> None:
         self.closed = True
@@ -111,6 +119,8 @@ async def stage(
     survive: bool = False,
     world: int = 2,
     choose: bool = False,
+    client: Any = make_client,
+    llm: LlmSettings | None = None,
     **ui: Any,
 ) -> AsyncIterator[Stage]:
     """The running app on a file in ``folder``; with ``choose`` it begins with the list of problems instead."""
@@ -126,10 +136,12 @@ async def stage(
         runners.append(ScriptedRunner(*args))
         return runners[-1]
 
-    chosen = settings(**ui)
+    chosen = dataclasses.replace(settings(**ui), llm=llm or LlmSettings())
     stream = EventStream()
     first = None if choose else target
-    app = Workbench(first, chosen, first_text(path), stream, make, opener=Opener(chosen, folder), survive=survive)
+    app = Workbench(
+        first, chosen, first_text(path), stream, make, opener=Opener(chosen, folder), client=client, survive=survive
+    )
     async with app.run_test(size=size) as pilot:
         place = Stage(app, pilot, ScriptedRunner(target, chosen, stream), path, runners)
         if ready and not choose:

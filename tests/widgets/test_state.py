@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.widgets import script
+from tests.widgets import model_script, script
 from widgets.output import KEEP_LINES
 from widgets.state import KEEP_NOTICES, RunView, Speed, reduce
 from workbench import events
@@ -249,4 +249,4 @@ def test_every_kind_of_event_is_covered() -> None:
     scripted = {type(event) for event in [*script.good_run(), *script.crash_run(), *script.hang_run()]}
     machine = {type(event) for event in (script.ready(), script.telemetry())} | {Notice, WatchChanged}
 
-    assert kinds == scripted | machine
+    assert kinds == scripted | machine | {type(event) for event in model_script.conversation()}

@@ -1,7 +1,7 @@
 """The builder process: serves one parent's orders over a socket, and ends every compiler when the parent is gone.
 
-Requests: ``build`` {id, request, arch, full, unfit, limit}, ``cancel`` {id}. Reports: ``ready`` {toolchain},
-``early`` {id, findings}, ``built`` {id, result}.
+Requests: ``build`` {id, request, arch, full, unfit, limit}, ``code`` {the same, kind}, ``cancel`` {id}. Reports:
+``ready`` {toolchain}, ``early`` {id, findings}, ``built`` {id, result}, ``code`` {id, text, reason}.
 """
 
 from __future__ import annotations
@@ -15,7 +15,9 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from workbench.build.assembly import Code
 from workbench.build.cache import Cache
+from workbench.build.jobs import Slots
 from workbench.build.making import Order
 from workbench.build.model import Finding, Result, plain, read_request
 from workbench.build.service import BuildService
@@ -47,14 +49,14 @@ class Builder:
 
     def _take(self, message: Message) -> None:
         number = message["id"]
-        if message["op"] == "build":
-            self._jobs[number] = asyncio.ensure_future(self._build(number, message))
+        if message["op"] in ("build", "code"):
+            job = self._build if message["op"] == "build" else self._code
+            self._jobs[number] = asyncio.ensure_future(job(number, message))
         elif number in self._jobs:
             self._jobs[number].cancel()
 
     async def _build(self, number: int, message: Message) -> None:
-        options: dict[str, Any] = {name: message[name] for name in ("arch", "full", "unfit", "limit")}
-        order = Order(request=read_request(message["request"]), **options)
+        order = _order(message)
         try:
             result = await self._service.build(order, lambda found: self._early(number, found))
         except OSError as error:
@@ -64,12 +66,26 @@ class Builder:
             self._jobs.pop(number, None)
         self._send({"event": "built", "id": number, "result": plain(result)})
 
+    async def _code(self, number: int, message: Message) -> None:
+        try:
+            code = await self._service.code(_order(message), message["kind"])
+        except OSError as error:
+            code = Code(reason=f"the build service failed: {error}")
+        finally:
+            self._jobs.pop(number, None)
+        self._send({"event": "code", "id": number, "text": code.text, "reason": code.reason})
+
     def _early(self, number: int, found: tuple[Finding, ...]) -> None:
         self._send({"event": "early", "id": number, "findings": [plain(finding) for finding in found]})
 
     def _send(self, message: Message) -> None:
         if not self._writer.is_closing():
             self._writer.write(encode(message))
+
+
+def _order(message: Message) -> Order:
+    options: dict[str, Any] = {name: message[name] for name in ("arch", "full", "unfit", "limit")}
+    return Order(request=read_request(message["request"]), **options)
 
 
 def main(fd: int, options: str) -> None:
@@ -83,7 +99,7 @@ def main(fd: int, options: str) -> None:
 async def _serve(fd: int, cache: Cache, python: str) -> None:
     reader, writer = await asyncio.open_unix_connection(sock=socket.socket(fileno=fd))
     cache.sweep()
-    await Builder(BuildService(find_toolchain(python), cache), reader, writer).serve()
+    await Builder(BuildService(find_toolchain(python), cache, Slots()), reader, writer).serve()
     writer.close()
 
 

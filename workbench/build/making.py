@@ -50,6 +50,8 @@ class Made:
     findings: tuple[Finding, ...]
     reason: str = ""
     final: bool = False
+    output: str = ""
+    """What the last command printed, where all went well."""
 
 
 class Maker:
@@ -59,6 +61,7 @@ class Maker:
         self._toolchain = toolchain
         self._cache = cache
         self._slots = slots
+        self._runtime_turn = asyncio.Lock()
 
     def key(self, order: Order, made_by: MadeBy) -> str:
         """Where an order's library is in the cache."""
@@ -81,7 +84,8 @@ class Maker:
         """Build with the slim headers."""
         with self._cache.workplace() as place:
             fast.write_headers(self._toolchain, place)
-            runtime = await self._runtime(order.limit)
+            async with self._runtime_turn:
+                runtime = await self._runtime(order.limit)
             if runtime is None:
                 return Result(name=order.request.name, ok=False, way="slim", reason="its runtime could not be compiled")
             library = f"{order.request.name}.so"
@@ -152,7 +156,7 @@ async def run_stages(stages: Stages, place: Path, slots: Slots, limit: float, te
     found = findings("\n".join(job.output for job in done), texts)
     failed = next((job for job in done if not job.ok), None)
     if failed is None:
-        return Made(ok=True, findings=found)
+        return Made(ok=True, findings=found, output=done[-1].output if done else "")
     return _failure(failed, found, limit)
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import dataclasses
-import os
 import time
 from functools import partial
 
 from workbench.build import fast
+from workbench.build.assembly import Code, Kind, kernel_code
 from workbench.build.cache import Cache
 from workbench.build.flags import checked
 from workbench.build.jobs import Slots
@@ -19,7 +19,7 @@ from workbench.build.obstacles import obstacle
 from workbench.build.sharing import Early, Shared
 
 _TOGETHER = 4
-"""From so many cores on the full build starts beside the quick one; on fewer it would only slow it down."""
+"""With room for so many compilers the full build starts beside the quick one; else it would only slow it down."""
 _KEPT_FAILURES = 64
 _MISSING = "No such file or directory"
 
@@ -27,10 +27,12 @@ _MISSING = "No such file or directory"
 class BuildService:
     """Builds extension modules. All methods belong to one asyncio loop."""
 
-    def __init__(self, toolchain: Toolchain, cache: Cache, cores: int = 0) -> None:
+    def __init__(self, toolchain: Toolchain, cache: Cache, slots: Slots) -> None:
         self.toolchain = toolchain
-        self._maker = Maker(toolchain, cache, Slots())
-        self._together = (cores or os.cpu_count() or 1) >= _TOGETHER
+        self._cache = cache
+        self._slots = slots
+        self._maker = Maker(toolchain, cache, self._slots)
+        self._together = slots.count >= _TOGETHER
         self._running: dict[tuple[str, bool], Shared] = {}
         self._failed: dict[tuple[str, bool], Result] = {}
         self._unfit: set[str] = set()
@@ -53,6 +55,10 @@ class BuildService:
         if shared is None:
             shared = self._running[which] = Shared(partial(self._build, order, which))
         return await shared.wait(early)
+
+    async def code(self, order: Order, kind: Kind) -> Code:
+        """The PTX or machine code of an order's kernels."""
+        return await kernel_code(order, kind, self.toolchain, self._cache, self._slots)
 
     async def close(self) -> None:
         """End all builds; no compiler runs when this returns."""

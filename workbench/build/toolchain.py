@@ -14,8 +14,11 @@ from workbench.build.model import Toolchain
 from workbench.toolchain import ask, find_nvcc
 
 _PROBE = """
-import importlib.util, json, os, re, sys, sysconfig
+import importlib.util, json, os, re, site, sys, sysconfig
 spec = importlib.util.find_spec("torch")
+if spec is None:
+    sys.path.append(site.getusersitepackages())
+    spec = importlib.util.find_spec("torch")
 root = os.path.dirname(spec.origin) if spec and spec.origin else ""
 def text(name):
     try:
@@ -33,7 +36,7 @@ print(json.dumps({
     "torch_root": root,
     "std": int(first(r"-std=c\\+\\+(\\d\\d)", builds, "17")),
     "nvcc_flags": re.findall(r"['\\"]([^'\\"]+)['\\"]", first(r"^COMMON_NVCC_FLAGS = \\[(.*?)\\]", builds)),
-    "python_include": sysconfig.get_path("include"),
+    "python_include": sysconfig.get_path("include", "posix_prefix"),
     "soabi": sysconfig.get_config_var("SOABI") or "",
 }))
 """

@@ -51,7 +51,8 @@ def flag_values(arguments: argparse.Namespace) -> dict[str, Any]:
 
 def _add_flag(parser: argparse.ArgumentParser, option: Option) -> None:
     if option.kind is bool:
-        parser.add_argument(option.flag, dest=option.key, action="store_true", default=None, help=option.help)
+        negatable = argparse.BooleanOptionalAction
+        parser.add_argument(option.flag, dest=option.key, action=negatable, default=None, help=option.help)
         return
     default = option.default if option.default != "" else "empty"
     parser.add_argument(

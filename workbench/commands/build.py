@@ -9,6 +9,7 @@ import dataclasses
 import json
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from workbench.commands.arguments import add_flags, add_json, flag_values
 from workbench.config import Settings
@@ -20,11 +21,18 @@ from workbench.source import read_source
 from workbench.stopping import unless_stopped
 from workbench.target import Source
 
+if TYPE_CHECKING:
+    from workbench.build.assembly import Code, Kind
+    from workbench.flow.building import BuildPlace
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
     parser.add_argument("file", metavar="FILE", type=Path, help="Python file with calls that build extensions")
     add_flags(parser, "build.full", "build.arch")
+    parser.add_argument(
+        "--show", choices=("ptx", "sass"), help="print PTX or machine code (SASS) of the kernels instead of building"
+    )
     add_json(parser, "print one event a line, a summary last")
 
 
@@ -32,6 +40,8 @@ def run(arguments: argparse.Namespace) -> int:
     """Build and tell; exit code 1 when something has errors, 3 when there are no compilers, 130 when interrupted."""
     settings = load_settings(flag_values(arguments))
     source = read_source(arguments.file)
+    if arguments.show:
+        return _show_code(settings, source, arguments.show)
     found: list[Event] = []
     show = _show_json if arguments.json else _show
     stream = EventStream()
@@ -45,14 +55,10 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 async def _build(settings: Settings, source: Source, stream: EventStream) -> bool:
-    from workbench.build.arch import choose_arch
-    from workbench.flow.builder import Builder
-    from workbench.flow.building import Building, BuildPlace
+    from workbench.flow.building import Building
     from workbench.flow.context import Stop
 
-    arch = await asyncio.to_thread(choose_arch, settings.build.arch)
-    builder = Builder(settings)
-    place = BuildPlace(builder=builder, arch=arch, full=settings.build.full, device="cuda")
+    place = await _place(settings)
     building = Building(0, source, place, stream)
     try:
         await building.begin()
@@ -61,8 +67,39 @@ async def _build(settings: Settings, source: Source, stream: EventStream) -> boo
         return False
     finally:
         await building.end()
-        await builder.close()
+        await place.builder.close()
     return True
+
+
+async def _place(settings: Settings) -> BuildPlace:
+    from workbench.build.arch import choose_arch
+    from workbench.flow.builder import Builder
+    from workbench.flow.building import BuildPlace
+
+    arch = await asyncio.to_thread(choose_arch, settings.build.arch)
+    return BuildPlace(builder=Builder(settings), arch=arch, full=settings.build.full, device="cuda")
+
+
+def _show_code(settings: Settings, source: Source, kind: Kind) -> int:
+    """Print the code of all kernels; exit code 1 where there is none of some."""
+    code = asyncio.run(unless_stopped(_code(settings, source, kind)))
+    if code is None:
+        return INTERRUPTED
+    if code.text:
+        print(code.text)
+    if code.reason:
+        print(f"pkwb: {code.reason}", file=sys.stderr)
+    return 1 if code.reason else 0
+
+
+async def _code(settings: Settings, source: Source, kind: Kind) -> Code:
+    from workbench.flow.kernel_code import kernel_code
+
+    place = await _place(settings)
+    try:
+        return await kernel_code(source, place, kind)
+    finally:
+        await place.builder.close()
 
 
 def _python_is_right(source: Source, stream: EventStream) -> bool:

@@ -14,13 +14,17 @@ from workbench.resolve import Opener, ensure_working_file
 from workbench.settings import load_settings
 from workbench.target import Target
 
+_LLM_KEYS = tuple(
+    f"llm.{name}" for name in ("model", "api_base", "feedback", "steps", "target", "budget_usd", "require")
+)
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
     add_problem(parser, nargs="?")
     parser.add_argument("--file", type=Path, help="working file (default: solutions_<backend>/<name>_<backend>.py)")
     parser.add_argument("--root", type=Path, help="folder of the working files (default: the current one)")
-    add_flags(parser, *TARGET_KEYS, "ui.layout")
+    add_flags(parser, *TARGET_KEYS, "ui.layout", *_LLM_KEYS)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -34,7 +38,7 @@ def run(arguments: argparse.Namespace) -> int:
         ensure_working_file(target)
     from workbench.app import run_app
 
-    return run_app(target, settings, opener)
+    return run_app(target, settings, opener, warm="llm.model" in flags)
 
 
 def _target(opener: Opener, arguments: argparse.Namespace) -> Target | None:

@@ -36,6 +36,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="count the first N proposals of each sample (default: all)",
     )
+    parser.add_argument(
+        "--sure", action="store_true", help="count the lower end of each speedup's interval, not its median"
+    )
     add_json(parser, "print one JSON object with rows, curves and published figures")
 
 
@@ -44,7 +47,7 @@ def run(arguments: argparse.Namespace) -> int:
     settings = load_settings()
     ks = _numbers(arguments.k, "--k", int, 1)
     ps = _numbers(arguments.p, "--p", float, 0.0)
-    samples = samples_of(_outcomes(settings), arguments.steps)
+    samples = samples_of(_outcomes(settings), arguments.steps, arguments.sure)
     whole = rows(samples, ks, (0.0, *ps))
     parts = rows(samples, ks, (0.0, *ps), _part_of(arguments.by, settings)) if arguments.by else []
     if arguments.json:

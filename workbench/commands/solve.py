@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from workbench.commands.arguments import TARGET_KEYS, add_flags, add_json, add_problem, flag_values
-from workbench.config import LlmSettings, Settings
+from workbench.config import LlmSettings, RunSettings, Settings
 from workbench.errors import INTERRUPTED, StoreError, UsageError
 from workbench.events import (
     Event,
@@ -87,11 +87,18 @@ def _resumed(arguments: argparse.Namespace) -> tuple[Settings, Target, Solve]:
     ranks = {"ranks.world": solve.world, "ranks.device": solve.device}
     begun = {"run.backend": solve.backend, "run.size": solve.size, "run.dtype": solve.dtype, **ranks}
     settings = load_settings({**flags, **begun})
-    known = {field.name for field in dataclasses.fields(LlmSettings)}
-    options = {name: value for name, value in solve.options.items() if name in known}
-    given = {name.removeprefix("llm."): value for name, value in flags.items() if name.startswith("llm.")}
-    settings = dataclasses.replace(settings, llm=LlmSettings(**{**options, **given}))
+    sections = {name: _section(name, solve, {**flags, **begun}) for name in ("llm", "run")}
+    settings = dataclasses.replace(settings, **sections)
     return settings, Opener(settings, None, False).target(solve.problem), solve
+
+
+def _section(name: str, solve: Solve, flags: dict[str, Any]) -> Any:
+    """A section of the settings as the run has it, with the flags of the call over it."""
+    schema: Any = {"llm": LlmSettings, "run": RunSettings}[name]
+    known = {field.name for field in dataclasses.fields(schema)}
+    kept = {key: value for key, value in solve.options.get(name, {}).items() if key in known}
+    given = {key.partition(".")[2]: value for key, value in flags.items() if key.startswith(f"{name}.")}
+    return schema(**{**kept, **given})
 
 
 def _kept(name: str, settings: Settings) -> Solve:

@@ -104,7 +104,7 @@ def _system(name: str, settings: Settings, as_json: bool) -> int:
     from workbench.topology.system import facts_of
 
     system = find_system(name, settings.topology.paths)
-    topology = place(system, min(settings.ranks.world, system.devices))
+    topology = place(system, settings.ranks.world)
     facts = facts_of(system)
     if as_json:
         figures = {name: dataclasses.asdict(fact) for name, fact in facts.items()}

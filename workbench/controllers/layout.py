@@ -20,8 +20,8 @@ TALL = 18
 SMALLEST = Size(60, 15)
 _AROUND = 3
 """Rows of the top line, the stages and the footer."""
-_LEAST, _SPEED = 3, 14
-"""Lines of the speed pane that are always in sight, and all that it has."""
+_LEAST, _SPEED = 3, 24
+"""Lines of the speed pane that are always in sight, and all that it has with GPUs and a floor."""
 _FRAME = 2
 _RIGHT = frozenset({"verdict", "speed"})
 

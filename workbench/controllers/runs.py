@@ -5,14 +5,18 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Awaitable, Callable
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from sessions.model import Attempt
 from workbench.config import Settings
-from workbench.errors import PkwbError, StoreError
+from workbench.errors import PkwbError, StoreError, UsageError
 from workbench.events import Event, EventStream, Notice, Origin, PhaseChanged, SourceSeen, Verdict
 from workbench.judge.manner import begins_cold, manner
 from workbench.target import Source, Target
+
+if TYPE_CHECKING:
+    from workbench.build.assembly import Kind
+    from workbench.controllers.proposing import Bench
 
 CLOSE_SECONDS = 5.0
 
@@ -32,6 +36,12 @@ class Runner(Protocol):
 
     def cancel(self) -> None:
         """Stop the running attempt."""
+
+    async def wait(self) -> Verdict | None:
+        """The verdict of the newest attempt, when it is over; None when nothing was submitted."""
+
+    async def kernel_code(self, source: Source, kind: Kind) -> tuple[str, str]:
+        """The machine code (``sass``) or PTX (``ptx``) of a source's kernels; and why there is none, where so."""
 
     async def close(self) -> None:
         """End all ranks."""
@@ -61,6 +71,7 @@ class RunControl:
         self._telemetry: Any = None
         self._waiting: tuple[Source, Origin] | None = None
         self._closed = False
+        self._begun = asyncio.Event()
         self._digest = ""
         self.on_history: Callable[[], None] = lambda: None
         """Called when an attempt has been written into the store."""
@@ -90,6 +101,7 @@ class RunControl:
         if trouble is not None:
             self._stream.emit(Notice(severity="error", text=str(trouble)))
         self._runner = runner
+        self._begun.set()
         if self._waiting is not None:
             self.submit(*self._waiting)
 
@@ -122,6 +134,21 @@ class RunControl:
             return False
         self._runner.cancel()
         return True
+
+    async def bench(self) -> Bench:
+        """Where a model's proposals are judged and kept, when the ranks are there; UsageError in a recording."""
+        from workbench.controllers.proposing import Bench
+
+        if not self.live:
+            raise UsageError("nothing can be judged here: this is a recording")
+        await self._begun.wait()
+        return Bench(self._runner, self._recorder, self._store)
+
+    async def kernel_code(self, source: Source, kind: Kind) -> tuple[str, str]:
+        """The machine code or PTX of a source's kernels; and why there is none, where so."""
+        if self._runner is None:
+            return "", "the ranks are still being started"
+        return await self._runner.kernel_code(source, kind)
 
     @property
     def sitting(self) -> str:

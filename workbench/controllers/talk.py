@@ -189,6 +189,24 @@ class Talk:
         elif answer == "copy":
             self.copy(source, name)
 
+    async def show_machine_code(self) -> None:
+        """Show what the file on disk compiles to on a GPU: machine code, or PTX where nothing here can show that."""
+        from widgets.screens.code import CodeScreen
+
+        disk = await self._app.files.read()
+        if disk is None:
+            return
+        if self._app.runs.busy:
+            self._app.tell("a run is active, which compilers would slow down: look when it has ended", "warning")
+            return
+        code, reason = await self._app.runs.kernel_code(disk, "sass")
+        ptx, why_not = ("", "") if code else await self._app.runs.kernel_code(disk, "ptx")
+        if code or ptx:
+            title = "Machine code" if code else f"PTX ({reason})"
+            self._app.push_screen(CodeScreen(f"{title}: {disk.path.name}", code or ptx))
+        else:
+            self._app.tell(why_not, "warning")
+
     def go(self) -> None:
         """Ask for a pane's number and go there."""
         from widgets.screens.go import GoScreen

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import dataclasses
 import time
 from collections.abc import Callable, Sequence
@@ -23,6 +24,7 @@ from workbench.events import (
     Verdict,
 )
 from workbench.flow.building import Building
+from workbench.flow.busy import Busy
 from workbench.flow.compiled import as_build_error
 from workbench.flow.context import Context, Stop
 from workbench.flow.figures import Yardstick, bandwidth_event
@@ -77,6 +79,7 @@ class Attempt:
         self._not_captured: tuple[str, ...] = ()
         self._timing_ends = 0.0
         self._watched: tuple[str, ...] = ()
+        self._busy = Busy(())
         self._bandwidth: Bandwidth | None = None
         self._candidates: CandidateSet | None = None
 
@@ -146,6 +149,7 @@ class Attempt:
         begun = await self._ask_all(begin, limits.run)
         self._sampler = self._make_sampler(begun, lambda figures: self._progress(figures, held))
         self._timing_ends = time.monotonic() + limits.time
+        self._busy = Busy(self._set.pids if self._context.target.device == "cpu" else ())
         self._watched = await self._context.watch.before()
         try:
             await self._sampler.run()
@@ -178,6 +182,7 @@ class Attempt:
         self._plan = SamplingPlan(
             samples=run.samples,
             device=device,
+            limit_s=self._context.settings.limits.time,
             cold=begins_cold(run.cache, device),
             graph=run.graph and not self._not_captured,
             most_mhz=min(answer["most_mhz"] for answer in begun),
@@ -315,10 +320,11 @@ class Attempt:
             limit=limits.run, stall=limits.stall, on_stall=self._show_stacks, paused=lambda: self._building.busy
         )
 
-    async def _ask_block(self, side: str, first: int, calls: int, last: int) -> list[Message]:
+    async def _ask_block(self, side: str, first: int, calls: int, last: int, cold: bool) -> list[Message]:
         which = {"side": side, "first": first, "calls": calls, "last": last}
-        message = {"op": "block", **which, "cold": self._plan.cold, "graph": self._plan.graph}
-        return await self._ask_all(message, max(0.0, self._timing_ends - time.monotonic()))
+        message = {"op": "block", **which, "cold": cold, "graph": self._plan.graph}
+        with self._busy.reference_runs() if side == "baseline" else contextlib.nullcontext():
+            return await self._ask_all(message, max(0.0, self._timing_ends - time.monotonic()))
 
     async def _ask_series(self, series: Series) -> list[Message]:
         limit = max(0.0, self._timing_ends - time.monotonic())
@@ -340,7 +346,8 @@ class Attempt:
 
     def _progress(self, figures: TimingFigures, held: Yardstick) -> None:
         figures = dataclasses.replace(
-            figures, flags=(*figures.flags, *self._not_captured, *look_flags(figures.speedup))
+            figures,
+            flags=(*figures.flags, *self._busy.flags(), *self._not_captured, *look_flags(figures.speedup)),
         )
         self._figures = figures = self._flagged(figures)
         self.emit(

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from workbench.build.assembly import Code, Kind
 from workbench.build.keys import ENVIRONMENT
 from workbench.build.model import Finding, Request, Result, Toolchain, plain, read_result
 from workbench.config import Settings
@@ -35,7 +36,7 @@ _BOOT = "import sys; sys.path.append({root!r}); from workbench.build.builder imp
 
 @dataclass
 class _Job:
-    result: asyncio.Future[Result]
+    answer: asyncio.Future[Message]
     early: Early
 
 
@@ -70,7 +71,8 @@ class Builder:
         for _ in range(2):
             await self._start()
             with contextlib.suppress(ConnectionError):
-                return await self._order(request, arch, full, unfit, early)
+                options = {"arch": arch, "full": full, "unfit": unfit}
+                return read_result((await self._order("build", request, options, early))["result"])
         raise BuilderError("the process that builds extensions was ended twice: look at the machine's free memory")
 
     async def close(self) -> None:
@@ -80,13 +82,22 @@ class Builder:
         self._closed("closed")
         await self._clean_up()
 
-    async def _order(self, request: Request, arch: str, full: bool, unfit: bool, early: Early) -> Result:
+    async def code(self, request: Request, arch: str, kind: Kind, *, full: bool = False) -> Code:
+        """The PTX or machine code of a request's kernels, or why there is none."""
+        await self._start()
+        try:
+            answer = await self._order("code", request, {"arch": arch, "full": full, "unfit": False, "kind": kind})
+        except ConnectionError:
+            return Code(reason="the process that builds extensions was ended")
+        return Code(text=answer["text"], reason=answer["reason"])
+
+    async def _order(self, op: str, request: Request, options: Message, early: Early = lambda found: None) -> Message:
         number = next(self._numbers)
         job = self._jobs[number] = _Job(asyncio.get_running_loop().create_future(), early)
-        options = {"arch": arch, "full": full, "unfit": unfit, "limit": self._settings.limits.build}
-        self._send({"op": "build", "id": number, "request": plain(request), **options})
+        limit = self._settings.limits.build
+        self._send({"op": op, "id": number, "request": plain(request), "limit": limit, **options})
         try:
-            return await job.result
+            return await job.answer
         finally:
             if self._jobs.pop(number, None) is not None:
                 self._send({"op": "cancel", "id": number})
@@ -133,9 +144,9 @@ class Builder:
             return
         if message["event"] == "early":
             job.early(tuple(Finding(**finding) for finding in message["findings"]))
-        elif not job.result.done():
+        elif not job.answer.done():
             del self._jobs[message["id"]]
-            job.result.set_result(read_result(message["result"]))
+            job.answer.set_result(message)
 
     def _take_toolchain(self, found: Message) -> None:
         if self._ready is not None and not self._ready.done():
@@ -146,8 +157,8 @@ class Builder:
         self._wire = None
         jobs, self._jobs = self._jobs, {}
         for job in jobs.values():
-            if not job.result.done():
-                job.result.set_exception(ConnectionError(reason))
+            if not job.answer.done():
+                job.answer.set_exception(ConnectionError(reason))
         if self._ready is not None and not self._ready.done():
             self._ready.set_exception(BuilderError("the process that builds extensions could not be started"))
             self._ready.exception()

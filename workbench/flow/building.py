@@ -79,7 +79,9 @@ class Building:
         self._plan = await asyncio.to_thread(look, self._source.text, str(self._source.path))
         for call in self._plan.unplanned:
             self._emit(_unplanned(call, str(self._source.path)))
-        self._ahead = [self._task(self._own(item.request), False) for item in self._plan.planned[:MOST_REQUESTS]]
+        self._ahead = [
+            self._task(own_request(item.request, self._source), False) for item in self._plan.planned[:MOST_REQUESTS]
+        ]
 
     @property
     def expected(self) -> bool:
@@ -137,7 +139,7 @@ class Building:
 
     async def _answer(self, message: Message) -> Message:
         """The library for a rank's request, or why there is none."""
-        request = self._own(request_of(message))
+        request = own_request(request_of(message), self._source)
         if self._place.device == "cpu" and request.cuda:
             self.refused = True
         result = await self._waited_for(self._task(request, message.get("full") is True))
@@ -159,11 +161,6 @@ class Building:
             if self._waiting == 0:
                 self._waited += time.monotonic() - self._since
 
-    def _own(self, request: Request) -> Request:
-        """A request with folders that are relative to the user's file made absolute."""
-        folder = self._source.path.parent
-        return dataclasses.replace(request, includes=tuple(os.path.join(folder, item) for item in request.includes))
-
     def _task(self, request: Request, unfit: bool) -> asyncio.Task[Result]:
         which = (request.digest, unfit)
         if which not in self._builds:
@@ -181,21 +178,12 @@ class Building:
             unfit=unfit,
             early=lambda found: self._early(request, found),
         )
-        for finding in result.findings:
+        for finding in result.findings or _reasons(result):
             self._tell(request, finding, result.no_tools)
         summary = BuildSummary(name=result.name, path=result.way, made_by=result.made_by, seconds=result.seconds)
         self.summaries.append(summary)
-        self._emit(
-            BuildFinished(
-                name=result.name,
-                ok=result.ok,
-                path=result.way,
-                made_by=result.made_by,
-                seconds=result.seconds,
-                reason=result.reason,
-                slim_note=result.slim_note,
-            )
-        )
+        told = {"ok": result.ok, "reason": result.reason, "slim_note": result.slim_note}
+        self._emit(BuildFinished(**dataclasses.asdict(summary), **told))  # type: ignore[arg-type]
         return result
 
     def _tell(self, request: Request, finding: Finding, no_tools: bool) -> None:
@@ -218,10 +206,21 @@ class Building:
         return diagnostic_of(finding, request, self._planned(request), self._source)
 
     def _planned(self, request: Request) -> Planned | None:
-        return next((item for item in self._plan.planned if self._own(item.request) == request), None)
+        return next((item for item in self._plan.planned if own_request(item.request, self._source) == request), None)
 
     def _emit(self, event: Event) -> None:
         self._stream.emit(dataclasses.replace(event, attempt=self._number))
+
+
+def _reasons(result: Result) -> tuple[Finding, ...]:
+    """What is told of a build that failed without a compiler's word."""
+    return () if result.ok else (Finding(severity="error", message=result.reason),)
+
+
+def own_request(request: Request, source: Source) -> Request:
+    """A request with folders that are relative to the user's file made absolute."""
+    folder = source.path.parent
+    return dataclasses.replace(request, includes=tuple(os.path.join(folder, item) for item in request.includes))
 
 
 def _unplanned(call: Unplanned, path: str) -> Diagnostic:

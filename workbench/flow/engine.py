@@ -11,6 +11,7 @@ import traceback
 
 from problems.binding import judge_job
 from workbench.build.arch import choose_arch
+from workbench.build.assembly import Kind
 from workbench.config import Settings
 from workbench.errors import PkwbError, RanksError
 from workbench.events import EventStream, Notice, Origin, RanksReady, SourceSeen, Status, Verdict
@@ -20,6 +21,7 @@ from workbench.flow.building import Building, BuildPlace
 from workbench.flow.context import Context, Stop
 from workbench.flow.figures import Yardstick, environment, find_yardstick, link_peak
 from workbench.flow.gpu_watch import GpuWatch
+from workbench.flow.kernel_code import kernel_code
 from workbench.flow.reports import loading_failed
 from workbench.flow.sets import CandidateSet, JudgeSet, RankSet, exit_words, rank_request
 from workbench.flow.standby import DEPTH, Standby, ended, task
@@ -82,6 +84,11 @@ class Engine:
         )
         self._run = asyncio.ensure_future(self._attempt(self._number, source, seen, before))
         return self._number
+
+    async def kernel_code(self, source: Source, kind: Kind) -> tuple[str, str]:
+        """The machine code (``sass``) or PTX (``ptx``) of a source's kernels; and why there is none, where so."""
+        code = await kernel_code(source, await self._place_of_builds(), kind)
+        return code.text, code.reason
 
     def cancel(self) -> None:
         """End the attempt that runs, as cancelled."""

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from statistics import fmean, median
 
 from workbench.flow.sampling import SIDES, Mismatch, TimingFigures
-from workbench.flow.sides import Block, Side
+from workbench.flow.sides import Block, Rows, Side
+from workbench.judge.clocks import SHORTEST_CALL_NS, claims_too_little
 from workbench.ranks.channel import Message
 
 WARM_UP, CALLS = 500, 100
@@ -28,9 +29,6 @@ _PROBES = (1, 5)
 _PROBE_SHARE = 0.1
 _SHARE = 0.8
 """Part of the time that is planned for."""
-_DISAGREEMENT = 0.25
-_MIN_OVERHEAD_NS = 200_000
-_SHORTEST_CALL_NS = 300
 
 
 @dataclass(frozen=True)
@@ -88,11 +86,10 @@ class SeriesSampler:
         for trial in range(self._trials):
             for side in SIDES:
                 await asyncio.sleep(IDLE_S)
-                durations, brackets = await self._series(
+                block = await self._series(
                     Series(side, self._number + trial, warm_up, calls, pair_s * (warm_up + calls))
                 )
-                target = self.reference if side == "baseline" else self.candidate
-                target.blocks.append(Block(durations, [[bracket] for bracket in brackets]))
+                (self.reference if side == "baseline" else self.candidate).blocks.append(block)
             figures = await asyncio.to_thread(self._figures, calls)
             self._on_figures(figures)
         return figures
@@ -106,10 +103,12 @@ class SeriesSampler:
         if not claims:
             return False
         gaps = [bracket - claim for bracket, claim in zip(self.reference.brackets(), _sums(self.reference))]
-        unexplained = min(self.candidate.brackets()) - 2 * max(median(gaps), _MIN_OVERHEAD_NS)
-        claimed = median(claims)
-        shortest = _SHORTEST_CALL_NS * len(self.candidate.blocks[0].ns[0])
-        return claimed < shortest or (unexplained > 0 and claimed < _DISAGREEMENT * unexplained)
+        claimed, calls = median(claims), len(self.candidate.blocks[0].ns[0])
+        return (
+            claimed < SHORTEST_CALL_NS * calls
+            or claims_too_little(claimed, self.candidate.brackets(), gaps)
+            or claims_too_little(claimed / calls, self.candidate.exports(), self.reference.exports())
+        )
 
     async def _probe(self) -> float:
         """Seconds that a call of both sides takes, by the parent's own clock; the longer look where there is time."""
@@ -129,12 +128,14 @@ class SeriesSampler:
     def _left(self) -> float:
         return max(0.0, self._ends - time.monotonic())
 
-    async def _series(self, series: Series) -> tuple[list[list[int]], list[int]]:
-        """Each rank's durations, and each judge's bracket around them, in ns."""
+    async def _series(self, series: Series) -> Block:
+        """Each rank's durations, and each judge's bracket around all of them, in ns."""
         answers = await self._ask(series)
         if any("samples" not in answer or "report" in answer for answer in answers):
             raise Mismatch(answers)
-        return [answer["samples"] for answer in answers], [answer["bracket"] for answer in answers]
+        durations: Rows = [answer["samples"] for answer in answers]
+        brackets, exports = ([[answer[name]] for answer in answers] for name in ("bracket", "export"))
+        return Block(durations, brackets, exports=exports)
 
     def _figures(self, calls: int) -> TimingFigures:
         # numpy takes 0.1 s to import: here in a thread, as for the other way of timing

@@ -13,6 +13,7 @@ from statistics import median
 from workbench.errors import RanksError
 from workbench.events import Cache, LaunchTime, Protocol, Ratio, Spread
 from workbench.flow.sides import Block, Rows, Side
+from workbench.judge.clocks import SHORTEST_CALL_NS, claims_too_little, shortest_tenth
 from workbench.judge.conditions import clock_flags, launch_flags, settled
 from workbench.ranks.channel import Message
 from workbench.ranks.shared import PATIENCE_NS
@@ -24,13 +25,10 @@ WARM_UP_S = {"cpu": 0.0, "cuda": 0.5}
 """Seconds of warm-up a side unless the GPUs' clocks have settled before; a CPU call is warm after ``WARM_UP_CALLS``."""
 _WARM_UP_CAP_S = 2.0
 _MOST_WARM_UP_CALLS = 500
-_BUDGET_S = 30.0
-"""Wall seconds that all samples of both sides may take; slow calls get fewer samples and the flag few-samples."""
 _MIN_SAMPLES = 5
-_DISAGREEMENT = 0.25
-_MIN_OVERHEAD_NS = 200_000
-_SHORTEST_CALL_NS = 300
-"""No call of a Python function that makes a tensor takes less."""
+_BUDGET_SHARE, _MOST_SHARE = 1 / 6, 1 / 2
+"""Parts of the limit that all samples of both sides may take; the larger one for the first ``_MIN_SAMPLES``. Slow calls
+get fewer samples and the flag few-samples."""
 
 SIDES = ("baseline", "candidate")
 
@@ -42,6 +40,8 @@ class SamplingPlan:
     samples: int
     """Timed calls a side that are wanted."""
     device: str
+    limit_s: float = 180.0
+    """Seconds for all of the timing."""
     cold: bool = False
     graph: bool = False
     """Whether calls are replays of CUDA graphs, on both sides."""
@@ -76,16 +76,17 @@ class Mismatch(Exception):
         self.reports = reports
 
 
-AskBlock = Callable[[str, int, int, int], Awaitable[list[Message]]]
+AskBlock = Callable[[str, int, int, int, bool], Awaitable[list[Message]]]
 
 
 class Sampler:
-    """Runs the plan R C C R R C C R ... through ``ask(side, first, calls, last)``, which gets all judges' answers."""
+    """Runs the plan R C C R R C C R ... through ``ask(side, first, calls, last, cold)``: all judges' answers."""
 
     def __init__(self, ask: AskBlock, plan: SamplingPlan, on_figures: Callable[[TimingFigures], None]) -> None:
         self._ask = ask
         self._plan = plan
         self._on_figures = on_figures
+        self._cold = plan.cold
         self._seed = secrets.randbits(32)
         self._next_call = dict.fromkeys(SIDES, 0)
         self.reference = Side()
@@ -132,7 +133,8 @@ class Sampler:
         return BLOCK
 
     def _affordable(self, pair_s: float) -> int:
-        return min(self._plan.samples, max(_MIN_SAMPLES, int(_BUDGET_S / max(pair_s, 1e-9))))
+        usual, most = (int(share * self._plan.limit_s / max(pair_s, 1e-9)) for share in (_BUDGET_SHARE, _MOST_SHARE))
+        return min(self._plan.samples, max(usual, min(_MIN_SAMPLES, most), 1))
 
     async def _block(self, side: str, calls: int, last: bool) -> None:
         block = await self._timed_block(side, calls, last)
@@ -141,10 +143,12 @@ class Sampler:
     async def _timed_block(self, side: str, calls: int, last: bool) -> Block:
         first = self._next_call[side]
         self._next_call[side] = first + calls
-        answers = await self._ask(side, first, calls, first + calls - 1 if last else -1)
+        answers = await self._ask(side, first, calls, first + calls - 1 if last else -1, self._cold)
         if any("samples" not in answer or "report" in answer for answer in answers):
             raise Mismatch(answers)
-        return Block.of(answers)
+        block = Block.of(answers)
+        self._cold = self._cold and block.cold  # a side that has no memory for it must not be the only warm one
+        return block
 
     def _figures(self, total: int) -> TimingFigures:
         # numpy takes 0.1 s to import: here in a thread, while samples are taken elsewhere
@@ -185,24 +189,24 @@ class Sampler:
         return [*found, "clock-disagreement"] if self.clocks_disagree() else found
 
     def clocks_disagree(self) -> bool:
-        """Whether the ranks claim much less time than the judges' own brackets around the calls leave room for.
+        """Whether the ranks claim much less time than the judges' own clocks leave room for.
 
-        A bracket also holds the message to the rank, the changed inputs and the alignment. What they cost is known from
-        the reference's calls in between, which are made in the same way; it is doubled for safety. On GPUs launches are
-        hidden while the gate is shut, so that they explain no more than its patience, whatever the ranks claim. The
-        claims' median is held against the shortest tenth of the brackets: work takes its time in every call, while on
-        a busy machine most calls may wait for a core longer than they take.
+        A bracket around a call also holds the message to the rank, the changed inputs and the alignment; what they cost
+        is known from the reference's calls in between. On GPUs launches are hidden while the gate is shut, so that they
+        explain no more than its patience, whatever the ranks claim. Results that are fetched late, since the work was
+        left until then, are found out in the same way.
         """
         claims = self.candidate.claims()
         if not claims:
             return False
-        gaps = [bracket - claim for bracket, claim in zip(self.reference.brackets(), self.reference.claims())]
-        overhead = max(median(gaps), _MIN_OVERHEAD_NS)
-        tenth = len(claims) // 10
-        hidden = min(sorted(self.candidate.host())[tenth], PATIENCE_NS)
-        unexplained = sorted(self.candidate.brackets())[tenth] - 2 * overhead - hidden
-        claimed = median(claims)
-        return claimed < _SHORTEST_CALL_NS or (unexplained > 0 and claimed < _DISAGREEMENT * unexplained)
+        claimed, hidden = median(claims), 0
+        if self._plan.device == "cuda":
+            hidden = min(shortest_tenth(self.candidate.host()), PATIENCE_NS)
+        return (
+            claimed < SHORTEST_CALL_NS
+            or claims_too_little(claimed, self.candidate.brackets(), self.reference.gaps(), hidden)
+            or claims_too_little(claimed, self.candidate.exports(), self.reference.exports())
+        )
 
 
 def _ms(spread: Spread) -> Spread:

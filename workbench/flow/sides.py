@@ -21,6 +21,8 @@ class Block:
     host_ns: Rows = field(default_factory=list)
     mhz: Rows = field(default_factory=list)
     held: Rows = field(default_factory=list)
+    exports: Rows = field(default_factory=list)
+    """The same around the fetching of each result that is compared."""
     cold: bool = False
     """Whether every call began with cold caches."""
 
@@ -29,7 +31,8 @@ class Block:
         """From all judges' answers to one request."""
         by_rank = [zip(*answer["samples"]) for answer in answers]
         ns, brackets, host_ns, mhz, held = (list(map(list, rows)) for rows in zip(*by_rank))
-        return Block(ns, brackets, host_ns, mhz, held, all(answer["cold"] for answer in answers))
+        exports = [answer["exports"] for answer in answers]
+        return Block(ns, brackets, host_ns, mhz, held, exports, all(answer["cold"] for answer in answers))
 
 
 @dataclass
@@ -53,6 +56,14 @@ class Side:
     def brackets(self) -> list[int]:
         """The judge's own bracket around each call, on its slowest rank, in ns."""
         return [ns for block in self.blocks for ns in _over_ranks(block.brackets)]
+
+    def gaps(self) -> list[int]:
+        """What each bracket holds beside the call itself, in ns."""
+        return [bracket - claim for bracket, claim in zip(self.brackets(), self.claims())]
+
+    def exports(self) -> list[int]:
+        """The judge's own bracket around the fetching of each compared result, on its slowest rank, in ns."""
+        return [ns for block in self.blocks for ns in _over_ranks(block.exports)]
 
     def host(self) -> list[int]:
         """ns until each call returned, on the rank where that took longest; 0 on the CPU."""

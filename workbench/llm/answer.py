@@ -37,8 +37,8 @@ class Answer:
 
     @property
     def text(self) -> str:
-        """What has come so far, without thinking."""
-        return "".join(self._pieces)
+        """What has come so far, without thinking; halves of characters that came apart are put together again."""
+        return "".join(self._pieces).encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
     @property
     def full(self) -> bool:

@@ -1,9 +1,15 @@
-"""Multiprocessors and shared memory of GPUs, which no driver tells in one word."""
+"""What kernels are shaped by and scores are labelled with: multiprocessors, shared memory, the hardware's name."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
+
+from workbench.errors import UsageError
+from workbench.target import Target
+from workbench.topology.gpus import detect_gpus
+from workbench.topology.host import find_host
 
 
 @dataclass(frozen=True)
@@ -32,3 +38,16 @@ CUDA C++ Programming Guide, technical specifications by compute capability (shar
 def processors_of(model: str) -> Processors | None:
     """The processors of a GPU by its model's name; None where they are not known."""
     return next((found for name, found in _KNOWN.items() if name in model), None)
+
+
+def hardware_of(target: Target) -> str:
+    """What the ranks of a target run on: ``2 × H200``, ``2 ranks on AMD EPYC``; empty where it cannot be found out."""
+    if target.shared is not None:
+        return target.place
+    if target.device == "cpu":
+        model = find_host(Path("/")).model
+        return f"{target.world} rank{'s' if target.world != 1 else ''} on {model}" if model else ""
+    try:
+        return detect_gpus(target.world).name
+    except UsageError:
+        return ""

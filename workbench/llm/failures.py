@@ -22,16 +22,18 @@ _NAMES: Mapping[ProposalTrouble, tuple[str, ...]] = {
 """Names of exceptions, or of those that they derive from; the nearest in the line of descent counts."""
 _KINDS = {name: trouble for trouble, names in _NAMES.items() for name in names}
 _BY_TEXT: tuple[tuple[str, ProposalTrouble], ...] = (
-    ("Connection error", "network"),
-    ("Provider NOT provided", "model"),
-    ("maximum context length", "context"),
+    (r"Connection error|Cannot connect|Name or service not known|Connection refused|ConnectError", "network"),
+    (r"missing .{0,20}(?:api.?key|credentials)|unable to locate credentials", "key"),
+    (r"Provider NOT provided", "model"),
+    (r"maximum context length", "context"),
 )
 """Kinds by what the message says, where the exception's name says less."""
 _WORDS: Mapping[ProposalTrouble, str] = {
-    "key": "{model}: the key was refused or is missing; set {key} and start pkwb again",
+    "key": "{model}: the key was refused or is missing; it is read from {key}: set it and start pkwb again",
     "network": "{model} cannot be reached: check the network, the proxy and llm.api_base, then try again",
     "rate": "{model}: the provider's rate limit or quota is used up; wait and go on, or take another model",
-    "context": "the conversation is longer than {model} takes: start a new one, or take a model with more context",
+    "context": "the conversation with llm.max_tokens for the reply is longer than {model} takes: lower llm.max_tokens, "
+    "start a new conversation, or take a model with more context",
     "model": "the provider does not know {model}: write llm.model as provider/model",
     "timeout": "{model} sent no token for {timeout:g} s: try again, or raise llm.timeout",
     "server": "{model}: the provider failed; try again",
@@ -86,8 +88,8 @@ def redacted(text: str) -> str:
 
 
 def _kind(error: BaseException, text: str) -> ProposalTrouble:
-    for words, trouble in _BY_TEXT:
-        if words in text:
+    for pattern, trouble in _BY_TEXT:
+        if re.search(pattern, text, re.IGNORECASE):
             return trouble
     return next((_KINDS[kind.__name__] for kind in type(error).__mro__ if kind.__name__ in _KINDS), "server")
 

@@ -27,6 +27,8 @@ _LOG_LINES = 40
 """Last lines of each rank's output that are told."""
 _MOST_LINES = 60
 """Lines of one section that are told."""
+_WIDEST = 240
+"""Characters of one line that are told."""
 _FIGURES: Mapping[str, Any] = {
     "speedup": None,
     "candidate_ms": None,
@@ -132,6 +134,7 @@ def _sections(verdict: Verdict, collected: Collected, full: bool) -> list[dict[s
 
 
 def _bounded(lines: list[str]) -> list[str]:
+    lines = [line if len(line) <= _WIDEST else f"{line[:_WIDEST]} ..." for line in lines]
     if len(lines) <= _MOST_LINES:
         return lines
     half = _MOST_LINES // 2
@@ -152,17 +155,24 @@ def _wrong_elements(verdict: Verdict, collected: Collected) -> list[str]:
 
 
 def _stacks(verdict: Verdict, collected: Collected) -> list[str]:
+    """Where each rank stands; ranks that stand alike are told once."""
     newest = {event.rank: event for event in collected.of(RankStack)}
-    return [line for _, event in sorted(newest.items()) for line in progress_lines(event)]
+    found = {rank: (event.words, *(f"  {line}" for line in event.stack.splitlines())) for rank, event in newest.items()}
+    return _by_rank(found)
 
 
 def _output(verdict: Verdict, collected: Collected) -> list[str]:
     """The ranks' last lines, told once for ranks that printed the same; nothing where the result is right."""
     if verdict.status == "ok":
         return []
+    return _by_rank({rank: tuple(lines) for rank, lines in collected.output.items()})
+
+
+def _by_rank(found: Mapping[int, tuple[str, ...]]) -> list[str]:
+    """Lines under the ranks that they belong to, each set of lines once."""
     alike: dict[tuple[str, ...], list[int]] = {}
-    for rank, lines in collected.output.items():
-        alike.setdefault(tuple(lines), []).append(rank)
+    for rank, lines in sorted(found.items()):
+        alike.setdefault(lines, []).append(rank)
     return [
         line
         for lines, ranks in alike.items()

@@ -34,7 +34,7 @@ class Judging:
     def __init__(self, engine: JudgingEngine, recorder: Recorder, stream: EventStream) -> None:
         self._engine, self._recorder, self._stream = engine, recorder, stream
 
-    async def judge(self, source: Source, proposed: Proposed) -> tuple[Verdict, Collected]:
+    async def judge(self, source: Source, proposed: Proposed | None) -> tuple[Verdict, Collected]:
         """The verdict and what was told meanwhile; it is kept in the store as the proposal's attempt."""
         for _ in range(_TRIES):
             verdict, collected = await self._once(source, proposed)
@@ -43,7 +43,7 @@ class Judging:
             await self._engine.wait()
         return verdict, collected
 
-    async def _once(self, source: Source, proposed: Proposed) -> tuple[Verdict, Collected]:
+    async def _once(self, source: Source, proposed: Proposed | None) -> tuple[Verdict, Collected]:
         done: asyncio.Future[Verdict] = asyncio.get_running_loop().create_future()
         collected, early = Collected(), list[Event]()
         listening = self._stream.subscribe(early.append)

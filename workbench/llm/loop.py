@@ -24,6 +24,7 @@ from workbench.events import (
 )
 from workbench.llm.client import Facts, Messages, ModelClient, prompt_digest
 from workbench.llm.code import find_code
+from workbench.llm.devices import hardware_of
 from workbench.llm.feedback import Context, best_words, feedback_text, no_code_text
 from workbench.llm.judging import Judging
 from workbench.llm.labels import look
@@ -138,7 +139,9 @@ class Solver:
         if self.solve is not None:
             await asyncio.to_thread(self.solves.mark, self.name, "running")
             return
-        about = (self.target, self._llm.model, self._llm.feedback, dataclasses.asdict(self._llm))
+        options = {name: dataclasses.asdict(getattr(self.settings, name)) for name in ("llm", "run")}
+        hardware = await asyncio.to_thread(hardware_of, self.target)
+        about = (self.target, self._llm.model, self._llm.feedback, options, hardware)
         self.solve = await asyncio.to_thread(self.solves.begin, *about)
 
     def _no_price(self) -> None:
@@ -180,7 +183,7 @@ class Solver:
         if talk.right and self.target.not_timed:
             return "target", f"a right version was found, and calls are not timed here: {self.target.not_timed}"
         if talk.steps >= llm.steps:
-            return "steps", f"{llm.steps} proposals were made"
+            return "steps", f"{llm.steps} proposal{'s' if llm.steps != 1 else ''} made"
         if llm.stall and talk.stalled >= llm.stall:
             return "stall", f"{talk.stalled} proposals in a row were no progress"
         if self._left() is not None and self._spent.usd >= llm.budget_usd:

@@ -108,6 +108,8 @@ class Proposer:
             if answer.first_token_s is not None:
                 answer.finish = "broken"
                 return failure
+            if "stream_options" in failure.reason and options.pop("stream_options", None):
+                continue  # an older server that counts no tokens
             if failure.wait is None:
                 return failure
             waiting = {"id": message["id"], "seconds": failure.wait, "reason": failure.reason}

@@ -122,7 +122,7 @@ class Request:
             return str(self._message["key_env"])
         try:
             found = self._litellm.validate_environment(model=self._model())
-            missing = " or ".join(found.get("missing_keys") or ())
+            missing = ", ".join(found.get("missing_keys") or ())
         except Exception:
             missing = ""
-        return missing or "the provider's key in the environment"
+        return missing or "the provider's variable in the environment"

@@ -26,7 +26,7 @@ class Condition:
     backend: str
     feedback: str
     place: str
-    """Ranks, size, dtype and way of timing: ``2 cpu ranks, default, bfloat16``."""
+    """Hardware, size, dtype and way of timing: ``2 × H200, default, bfloat16``."""
 
 
 @dataclass(frozen=True)
@@ -71,8 +71,11 @@ def pass_at_k(n: int, c: int, k: int) -> float:
     return 1.0 - comb(n - c, k) / comb(n, k)
 
 
-def samples_of(outcomes: Iterable[Outcome], steps: int = 0) -> dict[Condition, list[Sample]]:
-    """Samples by condition; ``steps`` counts the first so many proposals of each only, 0 = all."""
+def samples_of(outcomes: Iterable[Outcome], steps: int = 0, sure: bool = False) -> dict[Condition, list[Sample]]:
+    """Samples by condition; ``steps`` counts the first so many proposals of each only, 0 = all.
+
+    With ``sure`` the lower ends of the speedups' intervals count, not their medians.
+    """
     found: dict[tuple[Condition, str, str, int], list[Outcome]] = {}
     manners = _manners(outcomes := list(outcomes))
     for one in outcomes:
@@ -81,7 +84,7 @@ def samples_of(outcomes: Iterable[Outcome], steps: int = 0) -> dict[Condition, l
             found.setdefault(key, []).append(one)
     samples: dict[Condition, list[Sample]] = {}
     for (condition, problem, _, _), tried in found.items():
-        samples.setdefault(condition, []).append(_sample(problem, tried))
+        samples.setdefault(condition, []).append(_sample(problem, tried, sure))
     return samples
 
 
@@ -120,9 +123,10 @@ def _score(samples: Sequence[Sample], k: int, p: float) -> Score:
     return Score(k, p, sum(values) / len(values) if values else None, len(values))
 
 
-def _sample(problem: str, tried: Sequence[Outcome]) -> Sample:
+def _sample(problem: str, tried: Sequence[Outcome], sure: bool) -> Sample:
     right = [one for one in tried if one.status == "ok"]
-    timed = [one.speedup for one in right if one.speedup is not None]
+    speedups = (one.low if sure else one.speedup for one in right)
+    timed = [speedup for speedup in speedups if speedup is not None]
     return Sample(problem, bool(right), max(timed, default=None))
 
 
@@ -132,6 +136,6 @@ def _manners(outcomes: Iterable[Outcome]) -> dict[str, str]:
 
 
 def _condition(one: Outcome, manner: str) -> Condition:
-    ranks = f"{one.world} {one.device} rank{'s' if one.world != 1 else ''}"
+    ranks = one.hardware or f"{one.world} {one.device} rank{'s' if one.world != 1 else ''}"
     place = ", ".join(filter(None, (ranks, one.size, one.dtype, manner)))
     return Condition(one.model, one.backend, one.feedback, place)

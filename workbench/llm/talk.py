@@ -12,7 +12,10 @@ from workbench.llm.client import Messages
 _ORDER = ("no-code", "cut-off", "build-error", "load-error", "crash", "hang", "contract", "wrong", "suspect", "ok")
 """Endings from the farthest to the nearest; one that is nearer than all before is progress."""
 _FASTER = 1.01
-"""A right version counts as progress when it is faster than the best by so much."""
+"""A right version counts as progress when it is faster than the best by so much.
+
+Speedups are compared by the lower ends of their intervals: among many noisy ones the highest median is luck.
+"""
 
 
 @dataclass
@@ -60,7 +63,7 @@ class Talk:
         place = _ORDER.index(status) if status in _ORDER else -1
         nearer, self._nearest = place > self._nearest, max(place, self._nearest)
         better = status == "ok" and self._is_better(speedup)
-        faster = better and (self.best is None or speedup is None or speedup.median >= self.best.median * _FASTER)
+        faster = better and (self.best is None or speedup is None or speedup.low >= self.best.low * _FASTER)
         self.stalled = 0 if nearer or faster else self.stalled + 1
         if better:
             self.right, self.best, self.best_step = True, speedup, self.steps
@@ -87,7 +90,7 @@ class Talk:
     def _is_better(self, speedup: Ratio | None) -> bool:
         if not self.right:
             return True
-        return speedup is not None and (self.best is None or speedup.median > self.best.median)
+        return speedup is not None and (self.best is None or speedup.low > self.best.low)
 
 
 def _alternating(messages: Messages) -> Messages:
@@ -123,4 +126,4 @@ def replay(talk: Talk, proposals: Iterable[Proposal], attempts: Mapping[int, Att
 def best_of(talks: Sequence[Talk]) -> Talk | None:
     """The sample with the fastest right version; None while none is right."""
     right = [talk for talk in talks if talk.right]
-    return max(right, key=lambda talk: talk.best.median if talk.best else 0.0, default=None)
+    return max(right, key=lambda talk: talk.best.low if talk.best else 0.0, default=None)

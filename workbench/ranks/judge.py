@@ -8,6 +8,7 @@ never waits for another judge: a rank that dies can not leave judges stuck.
 from __future__ import annotations
 
 import textwrap
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
@@ -25,6 +26,7 @@ from workbench.ranks.shared import Region
 from workbench.ranks.transport import unpack
 from workbench.ranks.tree import copied, leaves
 
+_now = time.perf_counter_ns
 _MAX_WORDS = 400
 _UNREADABLE = (ValueError, TypeError, KeyError, AttributeError, OSError, RecursionError)
 """What reading a hostile header may raise; a header that cannot be read is a breach of the contract."""
@@ -208,44 +210,47 @@ class JudgeRank:
         return {"most_mhz": most_mhz, "plain": {side: words for side, words in why.items() if words}}
 
     def _block(self, message: Message) -> Message:
-        """Timed calls of one side, each as ``TimedCall.row``, and whether all were cold; bad results end it."""
+        """Timed calls of one side, each as ``TimedCall.row``, whether all were cold, and the judge's bracket around the
+        fetching of each result that is compared, in ns; bad results end it."""
         run = partial(self._timed_calls, message)
-        calls = self._baseline(run) if message["side"] == BASELINE else run()
+        calls, exports = self._baseline(run) if message["side"] == BASELINE else run()
         report = self._compare_checked()
-        answer = {"samples": [call.row for call in calls], "cold": all(call.cold for call in calls)}
+        answer = {"samples": [call.row for call in calls], "cold": all(call.cold for call in calls), "exports": exports}
         return {**answer, **({"report": report} if report else {})}
 
-    def _timed_calls(self, message: Message) -> list[TimedCall]:
-        first, last = message["first"], message["last"]
-        return [self._timed_call(message, call, call == last) for call in range(first, first + message["calls"])]
-
-    def _timed_call(self, message: Message, call: int, last: bool) -> TimedCall:
-        side, number = message["side"], self._timed.number
+    def _timed_calls(self, message: Message) -> tuple[list[TimedCall], list[int]]:
+        side, number, first = message["side"], self._timed.number, message["first"]
         peer = self._peer(side)
-        sample = peer.call(self._inputs.deltas(number, call), message["cold"], message["graph"])
-        if last or self._inputs.checked(number, call):
-            self._keep_result(side, call)
-        return sample
+        samples, exports = [], []
+        for call in range(first, first + message["calls"]):
+            samples.append(peer.call(self._inputs.deltas(number, call), message["cold"], message["graph"]))
+            if call == message["last"] or self._inputs.checked(number, call):
+                exports.append(self._keep_result(side, call))
+        return samples, exports
 
     def _series(self, message: Message) -> Message:
-        """Calls of one side timed in a row: ns of each, the judge's bracket around all; the last one is compared."""
+        """Calls of one side timed in a row: ns of each, the judge's brackets around all and around the fetching of the
+        last one's result, which is compared."""
         run = partial(self._timed_series, message["side"], message["number"], message["warm_up"], message["calls"])
-        samples, bracket = self._baseline(run) if message["side"] == BASELINE else run()
+        samples, bracket, export = self._baseline(run) if message["side"] == BASELINE else run()
         report = self._compare_checked("the last call of series")
-        return {"samples": samples, "bracket": bracket, **({"report": report} if report else {})}
+        answer = {"samples": samples, "bracket": bracket, "export": export}
+        return {**answer, **({"report": report} if report else {})}
 
-    def _timed_series(self, side: str, series: int, warm_up: int, calls: int) -> tuple[list[int], int]:
+    def _timed_series(self, side: str, series: int, warm_up: int, calls: int) -> tuple[list[int], int, int]:
         peer, number = self._peer(side), self._timed.number
         peer.warm_up(self._inputs.deltas(number, 2 * series), warm_up)
-        found = peer.series(self._inputs.deltas(number, 2 * series + 1), calls)
-        self._keep_result(side, series)
-        return found
+        samples, bracket = peer.series(self._inputs.deltas(number, 2 * series + 1), calls)
+        return samples, bracket, self._keep_result(side, series)
 
-    def _keep_result(self, side: str, call: int) -> None:
-        """Keep the result of the call just made until the other side has made it too."""
+    def _keep_result(self, side: str, call: int) -> int:
+        """Keep the result of the call just made until the other side has made it too; ns until it was there."""
         peer = self._peer(side)
+        before = _now()
         reply = peer.export(self._alternatives and side == BASELINE)
+        took = _now() - before
         self._timed.results[side][call] = self._read_timed(reply, peer)
+        return took
 
     def _read_timed(self, reply: Message, peer: Peer) -> TimedResult:
         """A copy of a timed call's result; PeerFailed, before it is copied, if its form is not the reference's."""

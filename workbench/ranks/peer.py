@@ -88,6 +88,8 @@ class Peer:
         before = _now()
         reply = self._ask(message, _TIMED)
         bracket = _now() - before
+        if reply["host_ns"] > bracket:
+            raise _malformed()
         return TimedCall(bracket=bracket, **{name: reply[name] for name in _TIMED})
 
     def warm_up(self, deltas: Iterable[Delta], calls: int) -> None:

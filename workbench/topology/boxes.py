@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import textwrap
 from dataclasses import dataclass
 
 from workbench.topology.live import Live
@@ -25,7 +26,7 @@ def device_rows(devices: list[Device], width: int, hanging: frozenset[str], live
     lines: list[Line] = []
     brief = [(name.removeprefix("rank "), *rest) for name, _, *rest in texts]
     if _rows(brief, width) < _rows(texts, width) and len({text[1] for text in texts}) == 1:
-        lines, texts = [Line(cut(f"ranks, {texts[0][1]} each", width))], brief
+        lines, texts = [Line(text) for text in textwrap.wrap(f"ranks, {texts[0][1]} each", width)], brief
     beside = math.ceil(len(devices) / _rows(texts, width))
     for start in range(0, len(devices), beside):
         joined = [device.name in hanging for device in devices[start : start + beside]]

@@ -11,10 +11,13 @@ NOTHING: Live = {}
 
 
 def live_list(live: Live, width: int) -> list[str]:
-    """One line a rank, for drawings that have no room for them."""
+    """One line a rank, for drawings that have no room for them; where it is too wide, one for each of its texts."""
     room = max((len(str(rank)) for rank in live), default=0)
-    told = {rank: "  ".join(lines) for rank, lines in sorted(live.items())}
-    lines = (
-        textwrap.wrap(f"rank {rank:<{room}}  {text}", width, subsequent_indent="  ") for rank, text in told.items()
-    )
-    return [line for wrapped in lines for line in wrapped]
+    return [line for rank, texts in sorted(live.items()) for line in _told(f"rank {rank:<{room}}", texts, width)]
+
+
+def _told(head: str, texts: Sequence[str], width: int) -> list[str]:
+    line = "  ".join((head, *texts))
+    if len(line) <= width:
+        return [line]
+    return [head, *(part for text in texts for part in textwrap.wrap(f"  {text}", width, subsequent_indent="    "))]

@@ -1,0 +1,94 @@
+"""The agent loop beside the screen: started, paused, steered and stopped by the user."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from typing import TYPE_CHECKING, Any
+
+from workbench.config import Settings
+from workbench.events import EventStream
+from workbench.target import Target
+
+if TYPE_CHECKING:
+    from workbench.controllers.asking import Client
+    from workbench.controllers.proposing import Bench
+    from workbench.llm.loop import Solver
+
+_FILE = "The user's file is now this; begin with it:\n\n```python\n{text}\n```"
+
+
+class AgentLoop:
+    """One run of the loop after the other on one desk."""
+
+    def __init__(self, target: Target, settings: Settings, stream: EventStream) -> None:
+        self._target, self._settings, self._stream = target, settings, stream
+        self._solver: Solver | None = None
+        self._task: asyncio.Task[Any] | None = None
+
+    @property
+    def running(self) -> bool:
+        """Whether it runs, or is paused."""
+        return self._task is not None and not self._task.done()
+
+    @property
+    def paused(self) -> bool:
+        """Whether it waits, or will before its next request."""
+        return self._solver is not None and self._solver.paused
+
+    async def run(self, client: Client, bench: Bench, text: str, stopped: str = "") -> bool:
+        """Run to the end, or go on with the run that was ``stopped``; False where it was stopped.
+
+        ``text`` is the user's file. Errors as in the loop itself.
+        """
+        self._solver = await self._made(client, bench, text, stopped)
+        task = self._task = asyncio.create_task(self._solver.run())
+        try:
+            await asyncio.wait({task})
+        finally:
+            task.cancel()
+        if task.cancelled():
+            return False
+        task.result()
+        return True
+
+    async def _made(self, client: Any, bench: Bench, text: str, stopped: str) -> Solver:
+        from problems.starter import starter_text
+        from workbench.llm.loop import Solver
+        from workbench.llm.prompt import conversation_start
+
+        solves = bench.solves()
+        solve = await asyncio.to_thread(solves.solve, stopped) if stopped else None
+        start = await asyncio.to_thread(conversation_start, self._target, self._settings)
+        solver = Solver(
+            target=self._target,
+            settings=self._settings,
+            stream=self._stream,
+            client=client,
+            judging=bench.judging(self._stream),
+            solves=solves,
+            start=start,
+            settle=bench.recorder.settle,
+            solve=solve,
+        )
+        if text.strip() and text != starter_text(self._target.problem, self._target.backend) and not stopped:
+            solver.steer(_FILE.format(text=text.rstrip("\n")))
+        return solver
+
+    def steer(self, remark: str) -> None:
+        """Tell the model something with the next request."""
+        if self._solver is not None:
+            self._solver.steer(remark)
+
+    def toggle(self) -> None:
+        """Pause before the next request, or go on."""
+        if self._solver is not None:
+            self._solver.go_on() if self._solver.paused else self._solver.pause()
+
+    async def stop(self) -> None:
+        """Stop at once; what there is is kept, and can be gone on with."""
+        task = self._task
+        if task is not None and not task.done():
+            task.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await asyncio.wait({task})

@@ -1,0 +1,32 @@
+"""Two clocks compared: what ranks claim that their calls took, and how long their judges waited for them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from statistics import median
+
+SHORTEST_CALL_NS = 300
+"""No call of a Python function that makes a tensor takes less."""
+_DISAGREEMENT = 0.25
+_LEAST_OVERHEAD_NS = 200_000
+
+
+def claims_too_little(
+    claimed_ns: float, waited_ns: Sequence[int], usual_ns: Sequence[int], hidden_ns: float = 0
+) -> bool:
+    """Whether a claim is far below what the judge's own clock around the candidate's steps leaves room for.
+
+    ``usual_ns`` is what the same steps of the reference took beyond its own calls: messages, new values, alignment,
+    copies. It is doubled for safety. ``hidden_ns`` more is explained by what does not count as the call's time. The
+    shortest tenth of the waits decides: work takes its time in every call, while on a busy machine most calls may
+    wait for a core longer than they take. Without waits to compare nothing is too little.
+    """
+    if not waited_ns or not usual_ns:
+        return False
+    unexplained = shortest_tenth(waited_ns) - 2 * max(median(usual_ns), _LEAST_OVERHEAD_NS) - hidden_ns
+    return unexplained > 0 and claimed_ns < _DISAGREEMENT * unexplained
+
+
+def shortest_tenth(values: Sequence[int]) -> int:
+    """The value that a tenth of at least one value lies below."""
+    return sorted(values)[len(values) // 10]
