@@ -1,5 +1,6 @@
 # make open PROBLEM=problem_1    set up everything that is missing, then open the workbench; without PROBLEM, its list of problems
 # make test                      set up everything that is missing, then run the tests
+# make test-gpu                  on a machine with GPUs: everything that needs them, with RANKS_PYTHON's torch
 #
 # PYTHON       interpreter for the virtual environment (3.10 to 3.13)
 # TORCH        torch for the ranks, as pip names it; none = keep the torch of RANKS_PYTHON
@@ -22,7 +23,7 @@ ifneq ($(RANKS_PYTHON),)
 export PKWB_RANKS_PYTHON := $(RANKS_PYTHON)
 endif
 
-.PHONY: help setup open test test-builds check fix docs problems-report
+.PHONY: help setup open test test-gpu test-builds check fix docs problems-report
 .DELETE_ON_ERROR:
 
 help:
@@ -47,6 +48,9 @@ test: $(READY)
 
 test-builds: $(READY)
 	$(BIN)/python -m pytest -m slow tests/build $(ARGS)
+
+test-gpu: $(READY)
+	$(BIN)/python -m benchmarks.gpu_check --json $(ARGS)
 
 check: $(READY)
 	$(BIN)/ruff format --check .

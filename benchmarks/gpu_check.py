@@ -9,6 +9,8 @@ here changes a setting of a GPU, and no NVLink multicast takes part.
 from __future__ import annotations
 
 import argparse
+import dataclasses
+import json
 import os
 import subprocess
 import sys
@@ -18,7 +20,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks.report import machine
+from benchmarks.report import RESULTS, machine
 from workbench.devices import NO_MULTICAST, visible_gpus
 from workbench.tables import table
 
@@ -49,7 +51,9 @@ PARTS = (
     Part("protocol", "-m benchmarks.pkb_protocol --device cuda --ranks {ranks} --compare --json", 200),
     Part("faults", "-m benchmarks.fault_check --ranks {ranks} --json", 150),
     Part("links", "-m benchmarks.links_check --device cuda --ranks 2 --json", 200, gpus=2),
-    Part("build", "-m benchmarks.build --device cuda --json", 300),
+    Part("build", "-m benchmarks.build --device cuda --ranks {ranks} --json", 300),
+    Part("quick and full builds", "-m benchmarks.build_check --ranks {ranks} --json", 600),
+    Part("call overhead", "-m benchmarks.slim_calls", 200),
     Part("starters", "-m benchmarks.starters_check --ranks {ranks} --backends triton", 120),
     Part("references", "-m benchmarks.judge_check --device cuda --ranks {ranks} --once", 500, gpus=2),
     Part(
@@ -84,6 +88,10 @@ def main() -> int:
     outcomes = list(_outcomes(options, gpus))
     print("\n".join(table(("part", "state", "s", "last line"), [one.row for one in outcomes], (2,))))
     print(f"{sum(one.state == 'ok' for one in outcomes)} of {len(outcomes)} ok; output in {options.logs}")
+    if options.json:
+        parts = list(map(dataclasses.asdict, outcomes))
+        found = {"benchmark": "gpu_check", **machine(), "gpus": gpus, "ranks": options.ranks, "parts": parts}
+        (RESULTS / "gpu_check.json").write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
     return int(any(one.state in ("FAILED", "TOO LONG") for one in outcomes))
 
 
@@ -93,6 +101,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--ranks", type=int, default=2)
     parser.add_argument("--logs", type=Path, default=Path(tempfile.gettempdir()) / "pkwb-gpu-check")
     parser.add_argument("--only", nargs="+", choices=names, default=names)
+    parser.add_argument("--json", action="store_true", help="also write the table to results/gpu_check.json")
     options = parser.parse_args()
     options.logs.mkdir(parents=True, exist_ok=True)
     return options

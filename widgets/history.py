@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 
 from textual.content import Content
@@ -17,6 +18,8 @@ from workbench.target import Target
 
 _WIDE = 70
 """Cells from which on there is room for time and bandwidth."""
+_COLUMNS, _FIGURES = (8, 13, 9), (8, 10)
+"""Cells of moment, status and speedup; of time and bandwidth."""
 
 
 class HistoryPane(ReadingPane):
@@ -57,10 +60,20 @@ dtype, ranks or backend were others than now, they are named, and so is an unusu
         best = self._best()
         names = [one.name(self._sitting) for one in self._attempts]
         room = max(map(len, names))
+        figures = self._room_for(width - room) if width >= _WIDE else 0
         return [
-            self._line(one, name.ljust(room), one is best, width >= _WIDE)
+            self._line(one, name.ljust(room), one is best, figures)
             for one, name in zip(self._attempts, names, strict=True)
         ]
+
+    def _room_for(self, width: int) -> int:
+        """How many figures fit beside what no line may be without: its conditions and its manner."""
+        named = max(len(self._named(one)) for one in self._attempts)
+        left = width - sum(size + 1 for size in _COLUMNS) - named - 1
+        return sum(1 for end in itertools.accumulate(size + 1 for size in _FIGURES) if end <= left)
+
+    def _named(self, one: Attempt) -> str:
+        return " · ".join(filter(None, (self._conditions(one), one.manner)))
 
     def choices(self) -> range:
         """Every attempt."""
@@ -85,20 +98,23 @@ dtype, ranks or backend were others than now, they are named, and so is an unusu
         then = (one.size, one.dtype, f"{one.world} {one.device} ranks", one.backend)
         return " ".join(old for old, new in zip(then, now, strict=True) if old != new)
 
-    def _line(self, one: Attempt, name: str, best: bool, wide: bool) -> Content:
+    def _line(self, one: Attempt, name: str, best: bool, figures: int) -> Content:
         speed = fmt.speedup(one.speedup.median) if one.speedup else "-"
-        figures = [
-            (Content(fmt.duration(one.candidate_ms) if one.candidate_ms is not None else "-"), 8),
-            (Content(fmt.bandwidth(one.gbps) if one.gbps is not None else "-"), 10),
-        ]
+        texts = (
+            fmt.duration(one.candidate_ms) if one.candidate_ms is not None else "-",
+            fmt.bandwidth(one.gbps) if one.gbps is not None else "-",
+        )
         reason = plain(one.note or ("" if one.status == "ok" else one.reason))
+        known = (
+            Content.styled(fmt.moment(one.started), "dim"),
+            status_text(one.status),
+            Content.styled(f"{speed}{' *' if best else ''}", "bold" if best else ""),
+        )
         return cells(
             [
                 (Content.styled(name, "bold" if one.sitting == self._sitting else ""), len(name)),
-                (Content.styled(fmt.moment(one.started), "dim"), 8),
-                (status_text(one.status), 13),
-                (Content.styled(f"{speed}{' *' if best else ''}", "bold" if best else ""), 9),
-                *(figures if wide else []),
-                (Content(" · ".join(filter(None, (self._conditions(one), one.manner, reason)))), 0),
+                *zip(known, _COLUMNS),
+                *((Content(text), size) for text, size in zip(texts[:figures], _FIGURES)),
+                (Content(" · ".join(filter(None, (self._named(one), reason)))), 0),
             ]
         )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -35,6 +36,8 @@ class Reply:
     """Tokens in and out that the usage claims."""
     piece: int = 20
     """Characters of a streamed piece."""
+    pause: float = 0.0
+    """Seconds between pieces, as of a model that writes slowly."""
 
 
 def error(status: int, message: str, code: str = "", **headers: str) -> Reply:
@@ -81,6 +84,13 @@ class Server:
     def url(self) -> str:
         """The base address, as ``llm.api_base`` takes it."""
         return f"http://127.0.0.1:{self._http.server_address[1]}/v1"
+
+    def script(self, *replies: Reply | str) -> None:
+        """Give these replies from now on."""
+        self._script = [Reply(reply) if isinstance(reply, str) else reply for reply in replies]
+        self.go.clear()
+        self.waiting.clear()
+        self.gone.clear()
 
     def take(self, request: dict[str, Any], key: str) -> Reply:
         """The reply to a request."""
@@ -134,6 +144,7 @@ def _handler(server: Server) -> Callable[..., BaseHTTPRequestHandler]:
                     return
                 self.wfile.write(line.encode())
                 self.wfile.flush()
+                time.sleep(reply.pause)
 
         def log_message(self, *arguments: Any) -> None:
             """Say nothing."""

@@ -206,7 +206,7 @@ async def test_reject(tmp_path: Path) -> None:
 )
 async def test_no_proposal_comes(tmp_path: Path, came: Any, words: str) -> None:
     """Trouble with the reply is said in the pane, and the next request can be made at once."""
-    made, make = scripted(came, finished())
+    _, make = scripted(came, finished())
     async with stage(tmp_path, client=make, llm=LLM) as place:
         await ask(place)
         assert words in said(place)

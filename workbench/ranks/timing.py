@@ -66,7 +66,7 @@ class Timer:
         device, gate = self._device, self._gate
         cold = cold and device.flush()
         if not gate.holds:
-            late()  # each rank needs its own time for this: before they meet, where nothing can begin before the call
+            late()  # each rank needs its own time for this, so that they would begin apart if it came after they met
         epoch = self.align()
         gate.shut(epoch)
         if gate.holds:
