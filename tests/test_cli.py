@@ -86,6 +86,8 @@ def test_help_of_each_command(command: str, tmp_path: Path) -> None:
         (["open"], "`pkwb open` needs a terminal; without one, use `pkwb eval PROBLEM FILE`"),
         (["open", "--file", "mine.py"], "name the problem that --file belongs to"),
         (["topology", "--device", "cuda"], "--device cpu"),
+        (["topology", "h200-nvl", "--ranks", "8"], "h200-nvl has 4 devices: give --ranks 1 to 4"),
+        (["eval", "1", "latin.py", "--samples", "5"], "usage: pkwb eval"),
         (["sessions", "show", "7"], "there is no attempt 7"),
         (["sessions", "export", "7", "out"], "there is no attempt 7"),
         (["sessions", "export", "20200101-000000-ffff", "out"], "there is no sitting"),

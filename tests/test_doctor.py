@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 
 from workbench import doctor
+from workbench.checks import compiling
+from workbench.checks.compiling import compiler_without_gpus
 from workbench.doctor import Finding, examine
 
 Usage = namedtuple("Usage", "total used free")
@@ -59,6 +61,29 @@ def test_terminals(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert find("colours", tmp_path).state == "ok"
     monkeypatch.setenv("TERM", "dumb")
     assert "pkwb eval" in find("terminal", tmp_path).meaning
+
+
+def test_full_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A cache without room for builds is noticed before a build fails, also where its folder is not made yet."""
+    monkeypatch.setenv("PKWB_CACHE_DIR", str(tmp_path / "not" / "made" / "yet"))
+    assert str(tmp_path) in find("cache", tmp_path).value
+    monkeypatch.setattr(shutil, "disk_usage", lambda path: Usage(64_000_000, 64_000_000, 0))
+    finding = find("cache", tmp_path)
+    assert (finding.state, "0 MB free" in finding.value) == ("note", True)
+    assert "PKWB_CACHE_DIR" in finding.meaning
+
+
+def test_compiler_without_a_gpu(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where there is no GPU the doctor still says whether CUDA kernels compile."""
+    nvcc = tmp_path / "nvcc"
+    nvcc.write_text("#!/bin/sh\necho 'Cuda compilation tools, release 13.0, V13.0.48'\n")
+    nvcc.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    found = compiler_without_gpus()
+    assert (found.state, found.value) == ("ok", f"13.0, {nvcc}")
+    assert "need a GPU to run" in found.meaning
+    monkeypatch.setattr(compiling, "find_nvcc", lambda: "")
+    assert compiler_without_gpus().state == "note"
 
 
 def test_missing_editor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

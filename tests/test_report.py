@@ -21,7 +21,7 @@ from workbench.events import (
     Verdict,
     to_dict,
 )
-from workbench.report import progress_lines, verdict_lines
+from workbench.report import progress_lines, reason_text, verdict_lines
 
 CLIPBOARD = "\x1b]52;c;ZXZpbA==\x07"
 TITLE = "\x1b]0;owned\x1b\\"
@@ -53,6 +53,17 @@ def test_a_verdict_holds_no_escape_sequences_and_keeps_its_rows() -> None:
 
     assert all(line.isprintable() for line in lines)
     assert lines[0] == "1_allreduce  crash: rank 0: ValueError: before·after second line"
+
+
+def test_a_failure_of_pkwb_itself_begins_with_the_error() -> None:
+    """Of a traceback the error stands first, then line by line where it was; in tables it is one line."""
+    reason = f'Traceback (most recent call last):\n  File "engine.py", line 135, in run\nTypeError: {HOSTILE}\n'
+    lines = verdict_lines(to_dict(Verdict(status="infra", problem="1_allreduce", reason=reason, ranks=())))
+
+    assert lines[0] == "1_allreduce  infra: TypeError: before·after"
+    assert lines[1].strip() == "Traceback (most recent call last):"
+    assert lines[2].strip() == 'File "engine.py", line 135, in run'
+    assert reason_text(reason).startswith("TypeError: before·after Traceback")
 
 
 def test_a_verdict_tells_the_share_of_both_rates() -> None:

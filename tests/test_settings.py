@@ -212,6 +212,19 @@ def test_switches_take_no_value(project: Path) -> None:
     assert load(project).ranks.share_gpus
 
 
+@pytest.mark.parametrize("option", [one for one in options().values() if one.kind is bool and one.flag])
+def test_switches_can_be_turned_off(option: Option, project: Path) -> None:
+    """What a settings file has switched on, a flag with ``no-`` switches off, for every switch that has a flag."""
+    section, name = option.key.split(".")
+    project.write_text(f"[{section}]\n{name} = true\n")
+    parser = argparse.ArgumentParser()
+    add_flags(parser, option.key)
+    given = flag_values(parser.parse_args([option.flag.replace("--", "--no-", 1)]))
+
+    assert getattr(getattr(load(project), section), name) is True
+    assert getattr(getattr(load_settings(given, project.parent, {}), section), name) is False
+
+
 def test_page_is_up_to_date() -> None:
     """docs/settings.md says what the schema says; `make docs` makes it anew."""
     assert (ROOT / "docs" / "settings.md").read_text(encoding="utf-8") == settings_page()

@@ -63,10 +63,16 @@ class Tried:
 
 @dataclass(frozen=True, kw_only=True)
 class Conversation:
-    """All that the model pane shows. ``budget_usd`` is what one conversation may cost; 0 = any amount."""
+    """All that the model pane shows. ``budget_usd`` is what it may cost in all; 0 = any amount."""
 
     model: str = ""
     budget_usd: float = 0.0
+    spent_usd: float = 0.0
+    """What all replies have cost, as far as their prices are known."""
+    tokens: int = 0
+    """Tokens sent and received."""
+    priced: bool = True
+    """Whether the price of every reply is known."""
     process: Process = "off"
     """The process that asks providers."""
     detail: str = ""
@@ -98,16 +104,6 @@ class Conversation:
         """Exchanges that hold code."""
         return tuple(one for one in self.exchanges if one.code)
 
-    @property
-    def cost_usd(self) -> float:
-        """What all replies cost, as far as their prices are known."""
-        return sum(one.finished.cost_usd or 0.0 for one in self.exchanges if one.finished)
-
-    @property
-    def tokens(self) -> int:
-        """Tokens sent and received."""
-        return sum(one.finished.tokens_in + one.finished.tokens_out for one in self.exchanges if one.finished)
-
     def exchange(self, number: int) -> Exchange | None:
         """The exchange of that number."""
         return next((one for one in self.exchanges if one.number == number), None)
@@ -116,6 +112,10 @@ class Conversation:
         """How a text was judged last; None where it never was."""
         digest = _digest(code)
         return next((one for one in reversed(self.tried) if one.digest == digest), None)
+
+    def anew(self) -> Conversation:
+        """Another conversation; what was spent stays spent."""
+        return replace(self, exchanges=(), tried=(), chosen=0, step=None, ended=None, note="")
 
     def decided(self, number: int, decision: Decision) -> Conversation:
         """With the user's word on a proposal."""
@@ -160,7 +160,13 @@ class Conversation:
         if one is None:
             return self
         done = self._with(one.number, finished=event, reply=event.reply or one.reply, waiting=None)
-        return replace(done, chosen=one.number) if event.code else done
+        return replace(
+            done,
+            chosen=one.number if event.code else self.chosen,
+            spent_usd=self.spent_usd + (event.cost_usd or 0.0),
+            tokens=self.tokens + event.tokens_in + event.tokens_out,
+            priced=self.priced and (event.cost_usd is not None or not event.tokens_in),
+        )
 
     def _step(self, event: SolveStep) -> Conversation:
         return replace(self, step=event, ended=None)

@@ -92,7 +92,8 @@ def speedup(value: float) -> str:
 
 def interval(ratio: Ratio) -> str:
     """A speedup with its interval: ``1.34x [1.31, 1.36]``."""
-    return f"{speedup(ratio.median)} [{ratio.low:.2f}, {ratio.high:.2f}]"
+    low, high = (speedup(bound).removesuffix("x") for bound in (ratio.low, ratio.high))
+    return f"{speedup(ratio.median)} [{low}, {high}]"
 
 
 def spread(times: Spread) -> str:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
+from rich.cells import cell_len
 from textual.content import Content
 
 LABEL = 11
@@ -28,6 +31,17 @@ def field(label: str, value: Content | str, width: int) -> list[Content]:
     lines = wrapped(content, width - LABEL)
     heads = [Content.styled(label.ljust(LABEL), "dim"), *[Content(" " * LABEL)] * (len(lines) - 1)]
     return [head + line for head, line in zip(heads, lines, strict=True)]
+
+
+def packed(parts: Iterable[str], width: int) -> list[str]:
+    """Parts two blanks apart, as many in a line as fit; one that is too wide has a line of its own."""
+    lines: list[str] = []
+    for part in parts:
+        if lines and cell_len(lines[-1]) + 2 + cell_len(part) <= width:
+            lines[-1] += f"  {part}"
+        else:
+            lines.append(part)
+    return lines
 
 
 def heading(text: str) -> Content:

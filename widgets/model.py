@@ -27,7 +27,7 @@ _PROCESS = {
     "gone": "ended, the next request starts it anew",
 }
 _WELCOME = "Nothing was asked yet: p asks for a proposal, m asks with a remark, L starts the agent loop, f1 says more."
-_KEYS = "p propose  m remark  d diff  t try  a accept  x reject  e edit  c cancel  L agent loop  f1 help"
+_KEYS = "f1 help  p propose  m remark  d diff  t try  a accept  x reject  e edit  c cancel  L agent loop"
 
 
 def _ask(key: str, what: str, title: str) -> Binding:
@@ -153,7 +153,8 @@ def state_text(talk: Conversation) -> Content:
         parts.append(_agent_text(talk))
     if talk.tokens:
         budget = f" of ${talk.budget_usd:g}" if talk.budget_usd else ""
-        parts.append(f"{fmt.count(talk.tokens)} tokens, ${talk.cost_usd:.4f}{budget}")
+        cost = f"${talk.spent_usd:.4f}{budget}" if talk.priced else "price not known, no budget holds"
+        parts.append(f"{fmt.count(talk.tokens)} tokens, {cost}")
     words = Content.styled(" · ".join(parts), "bold")
     return words + Content.styled(f"   {_KEYS}", "dim")
 

@@ -35,6 +35,12 @@ def plain_lines(text: str) -> list[str]:
     return [plain(line.rstrip("\r").rsplit("\r", 1)[-1]) for line in text.split("\n")]
 
 
+def reason_lines(reason: str) -> list[str]:
+    """A reason's lines, safe to print; of a Python traceback the last one, which is the error itself, comes first."""
+    lines = [line for line in plain_lines(reason) if line.strip()] or [""]
+    return [lines[-1], *lines[:-1]] if lines[0].startswith("Traceback ") else lines
+
+
 def _visible(character: str) -> str:
     if character.isprintable():
         return character

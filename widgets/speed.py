@@ -10,7 +10,7 @@ from textual.content import Content
 from widgets import format as fmt
 from widgets.attempt import AttemptView
 from widgets.floors import distances, floor_text
-from widgets.layout import LABEL, field, wrapped
+from widgets.layout import LABEL, field, packed, wrapped
 from widgets.plain import plain
 from widgets.rates import bandwidth_fields
 from widgets.reading import KEYS_HELP, ReadingPane
@@ -66,7 +66,7 @@ Dimmed figures belong to the last good attempt and stay until this one has been 
             nothing = "not timed yet" if view.busy else "no speedup yet"
             return [*wrapped(Content.styled(self._not_timed or nothing, "dim"), width)]
         top = _lines(_speedup(shown, stale, self._not_timed), width, stale)
-        rest = _lines(_figures(shown, min(_BAR, max(4, width - LABEL))), width, stale)
+        rest = _lines(_figures(shown, max(4, width - LABEL)), width, stale)
         return [*top, *_lines(_earlier(view, shown, width), width), *rest]
 
 
@@ -96,7 +96,7 @@ def _speedup(shown: AttemptView, stale: bool, not_timed: str) -> Iterator[Field]
         yield "", " · ".join(filter(None, marks))
 
 
-def _figures(shown: AttemptView, bar: int) -> Iterator[Field]:
+def _figures(shown: AttemptView, room: int) -> Iterator[Field]:
     """Times and how far they can be trusted, bandwidth, what was measured once."""
     if shown.candidate_ms:
         yield "candidate", fmt.spread(shown.candidate_ms)
@@ -104,9 +104,9 @@ def _figures(shown: AttemptView, bar: int) -> Iterator[Field]:
         yield "reference", fmt.spread(shown.reference_ms)
     if timed := _timed(shown):
         yield "timed", timed
-    yield from _quality(shown)
+    yield from _quality(shown, room)
     if shown.bandwidth:
-        yield from bandwidth_fields(shown.bandwidth, bar)
+        yield from bandwidth_fields(shown.bandwidth, min(_BAR, room))
         yield from _floor(shown)
     yield from _once(shown)
 
@@ -133,14 +133,14 @@ def _floor(shown: AttemptView) -> Iterator[Field]:
         yield "", above
 
 
-def _quality(shown: AttemptView) -> Iterator[Field]:
-    """Skew and flags."""
+def _quality(shown: AttemptView, room: int) -> Iterator[Field]:
+    """Skew and flags; a flag is never parted from its sign."""
     final, live = shown.verdict, shown.timing
     skew = final.skew if final and final.skew is not None else live.skew if live else None
     flags = final.flags if final else live.flags if live else ()
     parts = [f"skew {fmt.percent(skew)}" if skew is not None else "", *(f"! {plain(flag)}" for flag in flags)]
-    if any(parts):
-        yield "quality", "  ".join(filter(None, parts))
+    for place, line in enumerate(packed(filter(None, parts), room)):
+        yield "" if place else "quality", line
 
 
 def _once(shown: AttemptView) -> Iterator[Field]:

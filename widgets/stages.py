@@ -86,7 +86,8 @@ def _waiting(view: RunView) -> Content:
 
 
 def _parts(view: RunView, times: bool, now: float) -> list[Content]:
-    saved = Content(f"saved {clock(view.saved)}" if times else clock(view.saved))
+    came = "proposed" if view.current.origin == "model" else "saved"
+    saved = Content(f"{came} {clock(view.saved)}" if times else clock(view.saved))
     current = view.current
     return [saved, *(_stage(one, current, times, now) for one in current.stages if one.state != "waiting")]
 

@@ -8,7 +8,7 @@ from widgets import format as fmt
 from widgets.attempt import AttemptView, RankRow
 from widgets.layout import cells, wrapped
 from widgets.messages import RankChosen
-from widgets.plain import plain
+from widgets.plain import plain, reason_lines
 from widgets.reading import KEYS_HELP, ReadingPane
 from widgets.state import RunView, Shown
 from widgets.words import STATUS, status_text
@@ -154,7 +154,7 @@ def _details(view: RunView, width: int) -> list[Content]:
     texts = _rank_texts(current, status)
     said = status == "ok" or (status in ("wrong", "hang") and any(row.status == status for row in current.ranks))
     if current.verdict and not said:
-        texts = [*(plain(line) for line in current.verdict.reason.splitlines()[:_REASON_LINES]), *texts]
+        texts = [*reason_lines(current.verdict.reason)[:_REASON_LINES], *texts]
     lines = [line for text in dict.fromkeys(filter(None, texts)) for line in wrapped(text, width, indent=2)]
     return [Content(), *lines] if lines else []
 

@@ -93,7 +93,11 @@ class AppActions(RowDiff):
 
     def action_cancel_run(self) -> None:
         """Stop the running attempt."""
-        if not self.runs.cancel():
+        if self.runs.cancel():
+            return
+        if self.desk.model.busy:
+            self.background(self.desk.model.do("cancel"), "model")
+        else:
             self.tell("nothing is running", "information")
 
     async def action_model(self, what: str) -> None:

@@ -67,6 +67,9 @@ class RunSettings:
         "--protocol",
         ("pkwb", "pkb"),
     )
+    profile: bool = setting(
+        False, "profile one more call after those that are timed: compute, communication, overlap, gaps", "--profile"
+    )
     graph: bool = setting(False, "time replays of each side's call as a CUDA graph, where it can be one", "--graph")
     cache: Literal["auto", "cold", "warm"] = setting(
         "auto",

@@ -11,6 +11,7 @@ from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 
 from workbench import __version__
+from workbench.checks.compiling import cache_finding, compiler_without_gpus
 from workbench.checks.findings import Finding, note, ok, problem
 from workbench.checks.gpus import gpu_findings
 from workbench.checks.links import link_findings
@@ -70,6 +71,7 @@ def _ranks(settings: Settings, cwd: Path) -> Iterator[Finding]:
         yield from link_findings(look)
     elif not count:
         yield _no_gpus()
+        yield compiler_without_gpus()
 
 
 def _torch(settings: Settings) -> Generator[Finding, None, Probe | None]:
@@ -192,6 +194,10 @@ def _editor(settings: Settings, cwd: Path) -> Iterator[Finding]:
         yield note("editor", f"{command}: not found", "set ui.editor, $VISUAL or $EDITOR to use an external editor")
 
 
+def _cache(settings: Settings, cwd: Path) -> Iterator[Finding]:
+    yield cache_finding()
+
+
 def _store(settings: Settings, cwd: Path) -> Iterator[Finding]:
     store = open_store(settings, thorough=True, create=False)
     try:
@@ -214,5 +220,6 @@ CHECKS: tuple[Callable[[Settings, Path], Iterator[Finding]], ...] = (
     _watching,
     _terminal,
     _editor,
+    _cache,
     _store,
 )

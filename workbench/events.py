@@ -138,7 +138,8 @@ class Diagnostic(Event):
 class RankVerdict(Event):
     """What one rank's result of one trial was worth.
 
-    ``first_bad`` names output and index, for example ``out[3, 17]``; ``expected`` and ``got`` are the values there.
+    ``first_bad`` names output and index, for example ``out[3, 17]``; ``expected`` and ``got`` are the values there,
+    ``near`` tells both for its neighbours.
     Errors are absolute and relative to |reference|; ``error_ratio`` is the largest error over its tolerance
     (at most 1 for ``ok``).
     """
@@ -153,6 +154,7 @@ class RankVerdict(Event):
     first_bad: str = ""
     expected: str = ""
     got: str = ""
+    near: str = ""
     call_ms: float | None = None
     detail: str = ""
 
@@ -322,6 +324,43 @@ class RankSummary:
 
 
 @dataclass(frozen=True, kw_only=True)
+class RankProfile:
+    """Where one profiled call's time went on one rank, in ms; ``overlap_ms`` is in compute and in communication."""
+
+    rank: int
+    whole_ms: float
+    """On a GPU from the beginning of its first work to the end of its last."""
+    compute_ms: float
+    communication_ms: float
+    overlap_ms: float
+    gap_ms: float
+    """Neither: on a GPU it idles, on processors what is no operator runs."""
+
+
+RanKind = Literal["collective", "kernel", "operator"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ran:
+    """What ran in a profiled call on rank 0, by name: how often, and how long together in ms."""
+
+    name: str
+    kind: RanKind
+    """``collective`` also for messages, ``kernel`` also for copies of a GPU."""
+    calls: int
+    ms: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Profile:
+    """One call under a profiler, as the candidate's processes tell it; ``note`` says why there is none, or less."""
+
+    ranks: tuple[RankProfile, ...] = ()
+    ran: tuple[Ran, ...] = ()
+    note: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
 class Verdict(Event):
     """The last word on an attempt; the last line of ``pkwb eval --json``."""
 
@@ -347,6 +386,8 @@ class Verdict(Event):
     launch_ms: LaunchTime | None = None
     clock_mhz: float | None = None
     flags: tuple[str, ...] = ()
+    profile: Profile | None = None
+    """Where asked for, of a call after all that were timed."""
     phases_ms: dict[str, float] = field(default_factory=dict)
     builds: tuple[BuildSummary, ...] = ()
     candidate_samples_ms: tuple[tuple[float, ...], ...] = ()

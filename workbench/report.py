@@ -8,6 +8,7 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
+from widgets import format as fmt
 from workbench.events import (
     BUILD_WORDS,
     BuildFinished,
@@ -22,9 +23,11 @@ from workbench.events import (
     ProposerChanged,
     RanksReady,
     RankStack,
+    Ratio,
     SolveStep,
 )
 from workbench.judge.manner import manner
+from workbench.profile_text import slowest_line
 from workbench.tables import table
 
 _HEAD = ("rank", "status", "max abs err", "max rel err", "first bad", "ms", "")
@@ -32,7 +35,7 @@ _HEAD = ("rank", "status", "max abs err", "max rel err", "first bad", "ms", "")
 
 def verdict_lines(verdict: dict[str, Any]) -> list[str]:
     """Status, one row a rank, then the figures that were measured."""
-    lines = [_headline(verdict)]
+    lines = _headline(verdict)
     if verdict["ranks"]:
         rows = [_rank_row(rank) for rank in verdict["ranks"]]
         lines += ["", *table(_HEAD, rows, right=(0, 2, 3, 5)), ""]
@@ -47,10 +50,22 @@ def safe(lines: list[str]) -> list[str]:
     return [plain(line) for line in lines]
 
 
-def _headline(verdict: dict[str, Any]) -> str:
+def reason_text(reason: str) -> str:
+    """A reason as one line for tables; of a traceback the error itself comes first."""
+    from widgets.plain import reason_lines
+
+    return " ".join(reason_lines(reason))
+
+
+def _headline(verdict: dict[str, Any]) -> list[str]:
+    """Problem, status and reason in one line; where pkwb itself failed, below it where that was."""
+    from widgets.plain import reason_lines
+
     trials = f"  {verdict['trials_passed']} of {verdict['trials']} trials" if verdict["trials"] else ""
-    reason = f": {verdict['reason']}" if verdict["reason"] and verdict["status"] != "ok" else ""
-    return f"{verdict['problem']}  {verdict['status']}{reason}{trials}"
+    why = verdict["reason"] if verdict["status"] != "ok" else ""
+    first, *rest = reason_lines(why) if verdict["status"] == "infra" and why else [why]
+    head = f"{verdict['problem']}  {verdict['status']}{': ' if first else ''}{first}{trials}"
+    return [head, *(f"    {line}" for line in rest)]
 
 
 def _rank_row(rank: dict[str, Any]) -> tuple[str, ...]:
@@ -70,7 +85,7 @@ def speedup_text(speedup: dict[str, float] | None) -> str:
     if speedup is None:
         return ""
     same = " (no measured difference)" if speedup["low"] <= 1.0 <= speedup["high"] else ""
-    return f"{speedup['median']:.2f}x [{speedup['low']:.2f}, {speedup['high']:.2f}]{same}"
+    return f"{fmt.interval(Ratio(**speedup))}{same}"
 
 
 def speedup_line(verdict: dict[str, Any]) -> str:
@@ -155,6 +170,7 @@ _FACTS = (
     ("bandwidth", _bandwidth),
     ("floor", _floor),
     ("skew", lambda verdict: "" if verdict["skew"] is None else f"{verdict['skew']:.0%} between ranks"),
+    ("profile", lambda verdict: slowest_line(verdict.get("profile"))),
     ("flags", lambda verdict: ", ".join(verdict["flags"])),
     ("builds", lambda verdict: "; ".join(map(build_text, verdict.get("builds", ())))),
     ("phases", _phases),

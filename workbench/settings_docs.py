@@ -10,9 +10,9 @@ from workbench.settings import Option, options
 _HEAD = """# Settings
 
 pkwb reads `config.toml` in the user's configuration folder (`pkwb doctor` names it), then `pkwb.toml` in the folder it
-is started in, then environment variables, then flags; each overrides the ones before. Unknown keys and values of a
-wrong type are errors that name the file, the line and the nearest known key. Relative paths count from the settings
-file's folder.
+is started in, then environment variables, then flags; each overrides the ones before. A flag that switches something on
+has a twin that switches it off: `--graph`, `--no-graph`. Unknown keys and values of a wrong type are errors that name
+the file, the line and the nearest known key. Relative paths count from the settings file's folder.
 
 This page is made by `python -m workbench.settings`.
 """

@@ -258,7 +258,7 @@ def test_work_left_until_results_are_fetched_is_suspect() -> None:
         CandidateRank._export = made(CandidateRank._export)
         _OPERATIONS["export"] = made(_OPERATIONS["export"])
     """))  # fmt: skip
-    sitting = Sitting("1", samples=20, trials=1)
+    sitting = Sitting("1", samples=100, trials=1)
     verdict = sitting.judge(lazy.replace("rank = next", "_rank = next"))
     sitting.close()
 

@@ -151,7 +151,7 @@ def test_work_that_is_left_until_the_result_is_fetched() -> None:
     """A series whose last result takes far longer to fetch than its calls claim was not made in their time."""
     judges = Judges((300 * US, 300 * US), (10 * US, 10 * US), lambda ns: ns + 100 * US)
     judges.export_ns = lambda series: 3000 * US if series.side == "candidate" else 100 * US
-    sampler, shown = sample(judges)
+    sampler, shown = sample(judges, trials=5)
 
     assert sampler.clocks_disagree()
     assert "clock-disagreement" in shown[-1].flags

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from workbench.judge.clocks import claims_too_little, shortest_tenth
+from workbench.judge.clocks import claims_too_little, results_too_late, shortest_tenth
 
 US = 1000
 
@@ -35,6 +35,13 @@ def test_claims_against_the_judges_clock(
     """Less than a quarter of what is left of the wait, after twice the usual overhead and launches, is too little."""
     waits, usuals = ([us * US for us in values] for values in (waited, usual))
     assert claims_too_little(claimed * US, waits, usuals, hidden * US) is expected
+
+
+@pytest.mark.parametrize(("count", "expected"), [(4, False), (5, True)])
+def test_a_few_slow_fetches_prove_nothing(count: int, expected: bool) -> None:
+    """Results that are slow to fetch are held against a candidate only where at least five were, every time."""
+    assert results_too_late(US, [5000 * US] * count, [100 * US] * count) is expected
+    assert not results_too_late(US, [5000 * US] * count + [200 * US], [100 * US] * count)
 
 
 def test_the_shortest_tenth() -> None:

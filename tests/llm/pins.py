@@ -17,6 +17,9 @@ from workbench.events import (
     Floor,
     LaunchTime,
     Log,
+    Profile,
+    Ran,
+    RankProfile,
     RankStack,
     RankSummary,
     RankVerdict,
@@ -85,6 +88,18 @@ def _right() -> Verdict:
             nominal_label="NVLink",
         ),
         skew=0.11, cache="cold", launch_ms=LaunchTime(candidate=0.031, reference=0.012), clock_mhz=1980.0,
+        profile=Profile(
+            ranks=tuple(
+                RankProfile(
+                    rank=rank, whole_ms=0.1, compute_ms=0.06, communication_ms=0.04, overlap_ms=0.01, gap_ms=0.01
+                )
+                for rank in range(2)
+            ),
+            ran=(
+                Ran(name="all_reduce", kind="collective", calls=1, ms=0.004),
+                Ran(name="pull", kind="kernel", calls=2, ms=0.06),
+            ),
+        ),
         first_call_ms=212.5, flags=("skewed",), phases_ms={"load": 12.0, "check": 80.0, "time": 400.0},
         environment={"device": "cuda"},
     )  # fmt: skip

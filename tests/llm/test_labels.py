@@ -1,4 +1,4 @@
-"""What a source moves data with, by a static look."""
+"""What a source moves data with, by a static look and by what ran."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ import pytest
 from problems.loader import catalogue, find_problem
 from problems.starter import starter_text
 from workbench.errors import UsageError
-from workbench.llm.labels import check_required, look, requirement_text
+from workbench.events import Profile, Ran, RanKind
+from workbench.llm.labels import check_required, look, requirement_text, with_run
 
 HEAD = "import torch\nimport torch.distributed as dist\n"
 SYMMETRIC = """
@@ -83,3 +84,27 @@ def test_unknown_requirement() -> None:
     with pytest.raises(UsageError, match="did you mean 'collectives'"):
         check_required("colectives")
     assert "by code of its own" in requirement_text("custom")
+
+
+def ran(*names: str, kind: RanKind = "collective", note: str = "") -> Profile:
+    """A profile of a call in which these ran."""
+    return Profile(ran=tuple(Ran(name=name, kind=kind, calls=1, ms=0.1) for name in names), note=note)
+
+
+@pytest.mark.parametrize(
+    ("text", "profile", "label"),
+    [
+        ("def solution(x):\n    getattr(dist, 'all_' + 'reduce')(x)\n", ran("all_reduce"), "library"),
+        ("def solution(x):\n    if False:\n        dist.all_reduce(x)\n", ran(), ""),
+        ("def solution(x):\n    symm.rendezvous(x, g)\n", ran("barrier"), "custom"),
+        ("def solution(x):\n    symm.rendezvous(x, g)\n", ran("send", "barrier"), "hybrid"),
+        ("def solution(x):\n    dist.all_reduce(x)\n", ran("add_kernel", kind="kernel"), ""),
+        ("def solution(x):\n    dist.all_reduce(x)\n", ran(note="the profiled call did not end"), "library"),
+        ("def solution(x):\n    dist.all_reduce(x)\n", None, "library"),
+    ],
+    ids=["hidden", "never run", "barrier alone", "message", "kernel alone", "failed profile", "no profile"],
+)
+def test_what_ran_sets_the_label_right(text: str, profile: Profile | None, label: str) -> None:
+    """Collectives count when they ran, and do not when they only stand in the source; a barrier moves no data."""
+    head = "import torch.distributed as dist\nimport torch.distributed._symmetric_memory as symm\n"
+    assert with_run(look(head + text), profile).label == label

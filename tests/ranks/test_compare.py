@@ -378,3 +378,24 @@ def test_the_usual_case_leaves_out_what_is_not_finite(value: float) -> None:
     assert module._compare_finite(fine, bad, (1.0, 1.0)) is None
     assert module._compare_finite(bad, fine, (1.0, 1.0)) is None
     assert module._compare_finite(bad, bad, (1.0, 1.0)) is None
+
+
+@pytest.mark.parametrize(
+    ("place", "near"),
+    [
+        ((0, 0), "out[0, 0:3]: expected 0, 1, 2; got -99, 1, 2"),
+        ((1, 3), "out[1, 1:6]: expected 7, 8, 9, 10, 11; got 7, 8, -99, 10, 11"),
+        ((3, 5), "out[3, 3:6]: expected 21, 22, 23; got 21, 22, -99"),
+    ],
+)
+def test_neighbours_of_the_first_bad_element(place: tuple[int, int], near: str) -> None:
+    """Up to two elements of the row on each side are told, so that an offset or a stride can be recognised."""
+    want = torch.arange(24.0).reshape(4, 6)
+    got = want.clone()
+    got[place] = -99
+    assert compare(want, got, [CLOSE]).near == near
+
+
+def test_neighbours_of_a_single_number() -> None:
+    """A number without neighbours has none."""
+    assert compare(torch.tensor(1.0), torch.tensor(2.0), [CLOSE]).near == ""

@@ -6,6 +6,7 @@ import json
 import os
 import socket
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -22,7 +23,7 @@ from workbench.ranks.channel import Channel
 from workbench.ranks.draws import Delta, split
 from workbench.ranks.flush import Flush, last_cache
 from workbench.ranks.gate import Opened
-from workbench.ranks.judge import JudgeRank
+from workbench.ranks.judge import JudgeRank, _copying_ns
 from workbench.ranks.peer import Peer, PeerFailed, TimedCall
 from workbench.ranks.shared import Region, Slots, shared_fd
 from workbench.ranks.transport import pack
@@ -145,7 +146,7 @@ def test_a_cache_that_cannot_be_filled_is_tried_once() -> None:
         next(tried)
         raise torch.OutOfMemoryError("no room")
 
-    flush._empty = refuse  # type: ignore[assignment]
+    flush._empty = refuse
     assert (flush(), flush()) == (False, False)
 
 
@@ -182,6 +183,25 @@ def test_a_block_is_cold_only_as_a_whole(cold: list[bool], expected: bool) -> No
     judge._inputs = SimpleNamespace(deltas=lambda *_: [], checked=lambda *_: False)  # type: ignore[assignment]
     block = {"side": "candidate", "first": 0, "calls": 2, "last": -1, "cold": True, "graph": False}
     assert judge._block(block) == {"samples": [(5, 9, 0, 0, False)] * 2, "cold": expected, "exports": []}
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        (torch.zeros(1000, 2, dtype=torch.bfloat16), 16_000),
+        ((torch.zeros(1000), {"x": torch.zeros(1000, dtype=torch.int64)}, 3), 48_000),
+        (None, 0),
+    ],
+    ids=["tensor", "nested", "none"],
+)
+def test_large_results_may_take_their_time(value: object, expected: int) -> None:
+    """What fetching a result may take grows with its bytes, so that a permuted view of a large tensor is no offence."""
+    region = Region(shared_fd("result"))
+    header, _end = pack(value, region)
+    region.close()
+    assert _copying_ns(header) == expected
+    on_gpu = json.loads(json.dumps(header).replace('"cpu"', '"cuda"'))
+    assert _copying_ns(on_gpu) == 0
 
 
 GOOD_REPLY = {"ns": 5, "host_ns": 4, "mhz": 1980, "held": False, "cold": True}
@@ -235,7 +255,7 @@ def test_a_launch_longer_than_the_judge_waited_is_refused() -> None:
 def test_work_that_outlasts_the_call_is_added(monkeypatch: pytest.MonkeyPatch, late_ns: int, expected: int) -> None:
     """Where the GPU is busy after the call's own stream has ended, by more than a look at it takes, that counts too."""
     found = device.CudaDevice()
-    found._wait_for_end, found._between_ms = (lambda: None), (lambda: 1.5)
+    found._wait_for_end, found._between_ms = (lambda: None), partial(float, 1.5)
     monkeypatch.setattr(device, "_synchronize", lambda: None)
     monkeypatch.setattr(device, "_clock", iter([1000, 1000 + late_ns]).__next__)
     assert found.elapsed() == expected
@@ -248,7 +268,8 @@ def test_a_graph_is_replayed_only_where_all_have_one(
     """A rank that captured its call makes plain ones all the same where another rank or side could not."""
     rank = object.__new__(candidate.CandidateRank)
     rank._timer = Recorder(holds=True).timer(monkeypatch)
-    rank._arguments, rank._solution, rank._captured = Arguments((), (), CPU), (lambda: "plain"), (lambda: "replay")
+    rank._arguments, rank._solution = Arguments((), (), CPU), lambda: "plain"
+    rank._captured = lambda: "replay"  # type: ignore[assignment]
     rank._inbox = Region(shared_fd("inbox"))
     header, _end = pack([], rank._inbox)
     assert rank._made({"late": header, "graph": graph, "cold": False})[0] == expected

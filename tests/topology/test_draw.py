@@ -7,10 +7,11 @@ import json
 
 import pytest
 
-from workbench.topology.catalogue import find_system
+from workbench.topology.catalogue import find_system, systems
 from workbench.topology.draw import draw
 from workbench.topology.model import Device, Group, Link, Topology, to_json
 from workbench.topology.placing import place
+from workbench.topology.system import System
 
 WIDTHS = range(30, 121)
 
@@ -158,6 +159,18 @@ def test_many_ranks_in_a_narrow_pane_stay_short() -> None:
     lines = draw(_switch(8), 30)
     assert len(lines) <= 16
     assert any("ranks, H200 141 GB each" in line for line in lines)
+
+
+@pytest.mark.parametrize("system", systems(), ids=lambda system: system.name)
+@pytest.mark.parametrize("width", [30, 36, 46, 78, 120])
+def test_nothing_is_cut(system: System, width: int) -> None:
+    """Of no system of the catalogue a name or a figure is cut off, nor what goes on at a rank's links."""
+    told = ("eff 212 GB/s", "out 123 in 45.6")
+    for world in {1, 2, 4, min(8, system.devices)}:
+        lines = draw(place(system, world), width, live=dict.fromkeys(range(world), told))
+        assert all(len(line) <= width and "…" not in line for line in lines)
+        counts = [sum(line.count(text) for line in lines) for text in told]
+        assert system.graph == "torus" or counts == [world, world]
 
 
 def test_planes_of_a_torus() -> None:

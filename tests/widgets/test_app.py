@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from textual import events
 
-from tests.widgets.script import crash_run, good_run, hang_run, wrong_run
+from tests.widgets.script import crash_run, good_run, gpu_run, hang_run, wrong_run
 from tests.widgets.stage import Stage, stage
 from widgets.frame import PLACES, TabbedRegion
 from widgets.lines import Lines
@@ -57,6 +57,20 @@ async def test_ranks_and_speed_are_in_sight(tmp_path: Path, size: tuple[int, int
         assert verdict.size.height >= world + 2
         assert speed.size.height >= len(speed.texts)
         assert speed.region.bottom <= size[1] - 2
+
+
+async def test_all_that_is_known_of_gpus_is_in_sight(tmp_path: Path) -> None:
+    """On a large screen the speed pane with floor, flags and both rates is seen whole, and at 80x24 its flags are."""
+    async with stage(tmp_path, size=(160, 48)) as place:
+        await play(place, gpu_run(1))
+        await place.pilot.pause()
+        speed = place.app.query_one("#speed Lines", Lines)
+        assert speed.size.height >= len(speed.texts) > 20
+        await place.pilot.resize_terminal(80, 24)
+        await place.app.run_action("focus_pane('speed')")
+        await place.pilot.pause()
+        seen = "\n".join(speed.texts[: speed.size.height])
+        assert all(flag in seen for flag in ("! noisy", "! launch-bound", "! shared-gpu"))
 
 
 @pytest.mark.parametrize("run", [hang_run, wrong_run, crash_run])

@@ -16,7 +16,7 @@ from tests.widgets.script import around, ratio
 from widgets import format as fmt
 from widgets.plain import LINE_CELLS, plain, plain_lines
 from widgets.words import STAGES, STATUS
-from workbench.events import PHASES, Status
+from workbench.events import PHASES, Ratio, Status
 
 
 @pytest.mark.parametrize(
@@ -66,6 +66,7 @@ def test_errors(value: float | None, text: str) -> None:
 def test_speedups() -> None:
     """A speedup stands with its interval, a change with its sign."""
     assert fmt.interval(ratio(1.34)) == "1.34x [1.31, 1.37]"
+    assert fmt.interval(Ratio(median=1.31, low=0.0001, high=13597.58)) == "1.31x [0.00, 13598]"
     assert fmt.change(1.031) == "+3.1%"
     assert fmt.change(0.95) == "-5.0%"
     assert fmt.percent(0.47) == "47%"

@@ -127,6 +127,21 @@ async def test_attempts_of_earlier_sittings_have_their_id() -> None:
         assert "1.50x *" in rows[1]
 
 
+@pytest.mark.parametrize("width", [80, 90, 110, 158])
+@pytest.mark.parametrize("manner", ["protocol pkb", "graph", "graph warm cache", "cold cache"])
+async def test_manner_is_never_cut(width: int, manner: str) -> None:
+    """How an attempt was timed stands whole in its line; time and bandwidth make room for it, the same in all lines."""
+    pane = HistoryPane(script.make_target())
+    async with Host(pane).run_test(size=(width, 24)) as pilot:
+        other = dataclasses.replace(attempt(1, speedup=9.0), world=4, manner=manner)
+        pane.show_attempts([other, attempt(2, speedup=1.2)], "now")
+        await pilot.pause()
+        rows = visible(pane).splitlines()
+
+        assert rows[1].endswith(f"4 cpu ranks · {manner}")
+        assert ["GB/s" in row for row in rows] == [width >= 110] * 2 or len({"GB/s" in row for row in rows}) == 1
+
+
 async def test_other_conditions_are_named() -> None:
     """An attempt at another size or with other ranks says so, and is not the best one."""
     pane = HistoryPane(script.make_target())

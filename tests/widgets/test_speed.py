@@ -157,6 +157,21 @@ async def test_how_calls_were_timed() -> None:
     assert "warm cache" in await read(script.show(script.timing_run(1, 12)))
 
 
+@pytest.mark.parametrize("width", [36, 46, 60, 79, 120])
+async def test_flags_keep_their_sign(width: int) -> None:
+    """At every width each flag begins with its sign, before bandwidth and floor."""
+    pane = SpeedPane(script.make_target())
+    async with Host(pane).run_test(size=(width, 40)) as pilot:
+        pane.show_view(script.show(script.gpu_run()))
+        await pilot.pause()
+        text = flowing(pane)
+
+        for flag in ("! noisy", "! launch-bound (candidate)", "! shared-gpu (rank 0: python 1234)"):
+            assert flag in text
+            assert text.index(flag) < text.index("bandwidth 212")
+        assert not any(line.endswith("!") for line in pane.lines.texts)
+
+
 async def test_last_good_speed_stays() -> None:
     """While the next attempt runs, or when it was wrong, the last good figures stay and say whose they are."""
     running = await read(script.show([*script.good_run(1), *script.loaded(2)]))

@@ -87,7 +87,7 @@ class ProposalScreen(Dialog[Decided | None]):
 
     def compose(self) -> ComposeResult:
         """What it is worth, then the texts."""
-        with Vertical(classes="dialog -tall", id="proposal-box"):
+        with Vertical(classes="dialog -tall -wide", id="proposal-box"):
             yield self._head
             yield VerticalScroll(classes="body", id="proposal-body")
 

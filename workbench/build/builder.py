@@ -59,9 +59,8 @@ class Builder:
         order = _order(message)
         try:
             result = await self._service.build(order, lambda found: self._early(number, found))
-        except OSError as error:
-            reason = f"the build service failed: {error}; check the disk and the folder of pkwb's cache"
-            result = Result(name=order.request.name, ok=False, way="none", reason=reason)
+        except Exception as error:
+            result = Result(name=order.request.name, ok=False, way="none", reason=_words(error))
         finally:
             self._jobs.pop(number, None)
         self._send({"event": "built", "id": number, "result": plain(result)})
@@ -69,8 +68,8 @@ class Builder:
     async def _code(self, number: int, message: Message) -> None:
         try:
             code = await self._service.code(_order(message), message["kind"])
-        except OSError as error:
-            code = Code(reason=f"the build service failed: {error}")
+        except Exception as error:
+            code = Code(reason=_words(error))
         finally:
             self._jobs.pop(number, None)
         self._send({"event": "code", "id": number, "text": code.text, "reason": code.reason})
@@ -81,6 +80,13 @@ class Builder:
     def _send(self, message: Message) -> None:
         if not self._writer.is_closing():
             self._writer.write(encode(message))
+
+
+def _words(error: Exception) -> str:
+    """What is told of an order that failed here: whoever waits gets an answer."""
+    if isinstance(error, OSError):
+        return f"the build service failed: {error}; check the disk and the folder of pkwb's cache"
+    return f"the build service failed: {type(error).__name__}: {error}; run `pkwb cache clear` and try again"
 
 
 def _order(message: Message) -> Order:

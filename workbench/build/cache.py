@@ -11,6 +11,7 @@ import contextlib
 import fcntl
 import hashlib
 import json
+import math
 import os
 import re
 import secrets
@@ -72,21 +73,26 @@ class Cache:
             shutil.rmtree(place, ignore_errors=True)
 
     def find(self, key: str) -> Entry | None:
-        """The whole and unchanged entry, and note that it was used; a damaged one is removed."""
-        entry = self._read(key)
-        if entry is None:
+        """The whole and unchanged entry, and note that it was used; a damaged one makes room for another."""
+        there = self._identity(key)
+        if there is None:
             return None
-        if _sha256(entry.file) != entry.facts.get("sha256") or not _unchanged(entry.facts.get("headers", [])):
-            self.remove(key)
+        entry = self._whole(key)
+        if entry is None or not _unchanged(entry.facts.get("headers")):
+            if self._identity(key) == there:  # not one that another process has put there since
+                self.remove(key)
             return None
         with contextlib.suppress(OSError):
             os.utime(self.folder / key)
         return entry
 
-    def publish(self, key: str, built: Path, facts: dict[str, Any], headers: Sequence[Path] = ()) -> Entry | None:
+    def publish(
+        self, key: str, built: Path, facts: dict[str, Any], headers: Sequence[Path] = (), since: float = math.inf
+    ) -> Entry | None:
         """Make a built file the entry, unless another process was faster: then its entry stands.
 
-        None when it cannot be kept.
+        A header that was written after ``since`` (seconds since the epoch, the begin of the build) may be another than
+        the one that was compiled: such an entry serves once. None when it cannot be kept.
         """
         with self.workplace() as place:
             whole = place / "entry"
@@ -95,17 +101,17 @@ class Cache:
             os.replace(built, file)
             file.chmod(0o444)
             noted = {**facts, "file": file.name, "size": file.stat().st_size, "sha256": _sha256(file)}
-            noted["headers"] = [_header(path) for path in headers]
+            noted["headers"] = [_header(path, since) for path in headers]
             (whole / _MANIFEST).write_text(json.dumps(noted), encoding="utf-8")
-            with contextlib.suppress(OSError):  # the name is taken: by an equal entry
-                os.rename(whole, self.folder / key)
+            if self.find(key) is None:
+                with contextlib.suppress(OSError):  # another process was faster
+                    os.rename(whole, self.folder / key)
         self.prune()
-        return self.find(key)
+        return self._whole(key)
 
     def entries(self) -> list[Entry]:
         """All entries, the least lately used first; their content is not looked at."""
-        names = [path.name for path in self.folder.iterdir()] if self.folder.is_dir() else []
-        found = [self._read(name) for name in names if _KEY.fullmatch(name)]
+        found = map(self._read, self._keys())
         return sorted((entry for entry in found if entry is not None), key=lambda entry: entry.used)
 
     def remove(self, key: str) -> None:
@@ -114,10 +120,10 @@ class Cache:
             os.rename(self.folder / key, place / "old")
 
     def clear(self) -> int:
-        """Remove all entries and what killed builds left; the bytes that were freed."""
+        """Remove all entries, damaged ones too, and what killed builds left; the bytes that were freed."""
         entries = self.entries()
-        for entry in entries:
-            self.remove(entry.key)
+        for key in self._keys():
+            self.remove(key)
         self.sweep()
         return sum(entry.size for entry in entries)
 
@@ -126,8 +132,10 @@ class Cache:
         entries = self.entries()
         total = sum(entry.size for entry in entries)
         for entry in entries:
-            if total <= self._limit or entry.used > time.time() - _IN_USE_S:
+            if total <= self._limit:
                 return
+            if _is_new(entry.used):
+                continue
             self.remove(entry.key)
             total -= entry.size
 
@@ -135,11 +143,27 @@ class Cache:
         """Remove the folders of builds that were killed."""
         for place in self.folder.glob("job-*"):
             with contextlib.suppress(OSError):
-                if place.stat().st_ctime > time.time() - _IN_USE_S:
+                if _is_new(place.stat().st_ctime):
                     continue  # its builder may not have got to its lock yet
                 with open(place / _LOCK, "rb") as lock:
                     fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
                     shutil.rmtree(place, ignore_errors=True)
+
+    def _identity(self, key: str) -> tuple[int, int] | None:
+        try:
+            facts = os.lstat(self.folder / key)
+        except OSError:
+            return None
+        return facts.st_ino, facts.st_ctime_ns
+
+    def _keys(self) -> list[str]:
+        names = os.listdir(self.folder) if self.folder.is_dir() else []
+        return [name for name in names if _KEY.fullmatch(name)]
+
+    def _whole(self, key: str) -> Entry | None:
+        """The entry with the content that was built."""
+        entry = self._read(key)
+        return entry if entry is not None and _sha256(entry.file) == entry.facts.get("sha256") else None
 
     def _read(self, key: str) -> Entry | None:
         folder = self.folder / key
@@ -153,16 +177,29 @@ class Cache:
         return Entry(key, file, size, used, facts) if size == facts.get("size") else None
 
 
+def _is_new(moment: float) -> bool:
+    """Whether it was a moment ago; a moment to come is that of a clock that was set back since."""
+    return 0 <= time.time() - moment < _IN_USE_S
+
+
 def _sha256(file: Path) -> str:
+    """The digest of a file; empty where there is none, or a pipe or device in its place, which reading could block."""
     try:
-        return hashlib.sha256(file.read_bytes()).hexdigest()
+        return hashlib.sha256(file.read_bytes()).hexdigest() if file.is_file() else ""
     except OSError:
         return ""
 
 
-def _header(path: Path) -> list[str]:
-    return [str(path), _sha256(path)]
+def _header(path: Path, since: float) -> list[str]:
+    try:
+        facts = path.stat()
+    except OSError:
+        return [str(path), ""]
+    return [str(path), "" if max(facts.st_mtime, facts.st_ctime) >= since else _sha256(path)]
 
 
-def _unchanged(headers: Sequence[Sequence[str]]) -> bool:
-    return all(_sha256(Path(path)) == digest for path, digest in headers)
+def _unchanged(headers: Any) -> bool:
+    try:
+        return all(digest and _sha256(Path(path)) == digest for path, digest in headers)
+    except (TypeError, ValueError):
+        return False

@@ -11,6 +11,12 @@ from dataclasses import dataclass
 from typing import Any
 
 
+_MOST_STEPS = 100_000
+"""Expressions that are looked at in one file: names that refer to names twice each could go on for ever."""
+_LONGEST = 4_000_000
+"""Characters of the longest text, and bits of the largest number times a thousand."""
+
+
 class Unknown(Exception):
     """The value is only known when the file runs; the message says why."""
 
@@ -30,6 +36,8 @@ class Scope:
 
     def __init__(self, body: list[ast.stmt], outer: Scope | None = None) -> None:
         self._outer = outer
+        self._file: Scope = outer._file if outer is not None else self
+        self._steps = 0
         self._values: dict[str, ast.expr | None] = {}
         for node in _own_nodes(body):
             self._note(node)
@@ -37,6 +45,12 @@ class Scope:
     def hide(self, names: list[str]) -> None:
         """Names that are given from outside, such as a function's parameters."""
         self._values.update(dict.fromkeys(names))
+
+    def step(self) -> None:
+        """Count one more expression of the file; Unknown when there were too many."""
+        self._file._steps += 1
+        if self._file._steps > _MOST_STEPS:
+            raise Unknown("it takes too long to find out ahead")
 
     def value(self, name: str) -> tuple[ast.expr, Scope]:
         """The one expression that a name stands for and the scope that it is written in."""
@@ -88,11 +102,23 @@ def _own_nodes(body: list[ast.stmt]) -> list[ast.AST]:
 def evaluate(node: ast.expr, scope: Scope, depth: int = 0) -> Any:
     """The value: Text for texts, otherwise as Python has it. Raises Unknown."""
     if depth > 50:
-        raise Unknown("it refers to itself")
+        raise Unknown("it refers to itself, or its parts lead too far")
+    scope.step()
     known = _KINDS.get(type(node))
     if known is None:
         raise Unknown(f"{ast.unparse(node)[:60]} is only known when the file runs")
-    return known(node, scope, depth + 1)
+    value = known(node, scope, depth + 1)
+    if _size(value) > _LONGEST:
+        raise Unknown("it is too long to be made ahead")
+    return value
+
+
+def _size(value: Any) -> int:
+    if isinstance(value, Text):
+        return sum(len(part) for part, _ in value.parts)
+    if isinstance(value, (list, dict)):
+        return sum(map(_size, value.values() if isinstance(value, dict) else value))
+    return 1000 * value.bit_length() if isinstance(value, int) else 0
 
 
 def _constant(node: ast.Constant, scope: Scope, depth: int) -> Any:
@@ -105,7 +131,19 @@ def _name(node: ast.Name, scope: Scope, depth: int) -> Any:
 
 
 def _sum(node: ast.BinOp, scope: Scope, depth: int) -> Any:
-    left, right = evaluate(node.left, scope, depth), evaluate(node.right, scope, depth)
+    """The value of a chain of operations, from the left: a text may be added up from hundreds of lines."""
+    chain = [node]
+    while isinstance(first := chain[-1].left, ast.BinOp):
+        chain.append(first)
+    value = evaluate(first, scope, depth)
+    for step in reversed(chain):
+        value = _two(step, value, evaluate(step.right, scope, depth))
+        if isinstance(value, int) and _size(value) > _LONGEST:
+            raise Unknown("the number is too large")
+    return value
+
+
+def _two(node: ast.BinOp, left: Any, right: Any) -> Any:
     if isinstance(node.op, ast.Add) and isinstance(left, Text) and isinstance(right, Text):
         return Text(left.parts + right.parts)
     if isinstance(node.op, ast.Add) and isinstance(left, list) and isinstance(right, list):
@@ -123,6 +161,8 @@ def _f_string(node: ast.JoinedStr, scope: Scope, depth: int) -> Any:
             parts.append((str(value.value), None))
         else:
             parts.append((_formatted(value, scope, depth), None))
+        if sum(len(part) for part, _ in parts) > _LONGEST:
+            raise Unknown("it is too long to be made ahead")
     return Text(tuple(parts))
 
 

@@ -7,6 +7,7 @@ import hashlib
 import json
 import os
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -40,7 +41,7 @@ def user_headers(place: Path, toolchain: Toolchain) -> list[Path]:
         str(Path(__file__).parent),
         str(place),
     )
-    foreign = [os.path.realpath(folder) for folder in own if folder]
+    foreign = [os.path.join(os.path.realpath(folder), "") for folder in own if folder]
     found: dict[Path, None] = {}
     for unit in (CUDA_UNIT, CPP_UNIT):
         for word in _dependencies(place / f"{unit}.d"):
@@ -48,6 +49,26 @@ def user_headers(place: Path, toolchain: Toolchain) -> list[Path]:
             if not path.startswith(tuple(foreign)):
                 found[Path(path)] = None
     return list(found)
+
+
+def stands_alone(request: Request, linked: bool) -> bool:
+    """Whether all that it is compiled from, and ``linked`` with, is in the request or belongs to the tools.
+
+    The same request would give the same errors again then.
+    """
+    flags = (*request.cuda_flags, *request.cpp_flags)
+    reads = any(flag.startswith("-I") for flag in flags) or any(map(os.environ.get, ("CPATH", "CPLUS_INCLUDE_PATH")))
+    named = re.search(r"[\"<]\s*(?:/|\.\./)", request.cuda + request.cpp)
+    return not (request.includes or reads or named or (linked and request.ld_flags))
+
+
+def static_libraries(ld_flags: Sequence[str]) -> list[Path]:
+    """The static libraries that these flags may link in: another content of theirs makes another library."""
+    folders = [Path(flag[2:]) for flag in ld_flags if flag.startswith("-L")]
+    names = [flag[3:] if flag.startswith("-l:") else f"lib{flag[2:]}.a" for flag in ld_flags if flag.startswith("-l")]
+    given = [Path(flag) for flag in ld_flags if flag.startswith("/")]
+    found = [*given, *(folder / name for folder in folders for name in names)]
+    return [path for path in found if path.suffix == ".a" and path.is_file()]
 
 
 def _dependencies(file: Path) -> list[str]:

@@ -15,7 +15,7 @@ from workbench.build.cache import Cache, Entry
 from workbench.build.diagnostics import findings, first_error
 from workbench.build.full import full_commands, unit_text
 from workbench.build.jobs import Done, Slots, available_bytes
-from workbench.build.keys import content_key, library_key, user_headers
+from workbench.build.keys import content_key, library_key, stands_alone, static_libraries, user_headers
 from workbench.build.model import CPP_UNIT, CUDA_UNIT, Command, Finding, Request, Result, Toolchain, Way, plain
 from workbench.build.phases import compile_cuda
 
@@ -25,6 +25,9 @@ Stages = Sequence[Sequence[Command]]
 _OUT_OF_MEMORY = re.compile(
     r"out of memory|bad_alloc|virtual memory exhausted|signal 9\b|Cannot allocate memory|Killed"
 )
+_NO_ROOM = re.compile("No space left on device|Disk quota exceeded|File too large")
+_OF_THE_TEXT = re.compile(rf"\s|(?:{'|'.join(map(re.escape, (CUDA_UNIT, CPP_UNIT)))})[(:]\d+(?!.*\berror writing to)")
+"""Lines of a compiler that quote the user's text or are about it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,14 +96,13 @@ class Maker:
             return await self._make(order, "slim", stages, place)
 
     async def _make(self, order: Order, made_by: MadeBy, stages: Stages, place: Path) -> Result:
-        started = time.perf_counter()
+        started, since = time.perf_counter(), time.time()
         texts = write_units(order.request, place)
         made = await run_stages(stages, place, self._slots, order.limit, texts)
         name = order.request.name
         if not made.ok:
-            return Result(
-                name=name, ok=False, way=made_by, findings=made.findings, reason=made.reason, final=made.final
-            )
+            final = made.final and stands_alone(order.request, linked=not made.findings[0].unit)
+            return Result(name=name, ok=False, way=made_by, findings=made.findings, reason=made.reason, final=final)
         facts = {
             "name": name,
             "made_by": made_by,
@@ -108,8 +110,8 @@ class Maker:
             "findings": [plain(finding) for finding in made.findings],
         }
         output = place / stages[-1][-1].output
-        headers = user_headers(place, self._toolchain)
-        entry = self._cache.publish(self.key(order, made_by), output, facts, headers)
+        files = [*user_headers(place, self._toolchain), *static_libraries(order.request.ld_flags)]
+        entry = self._cache.publish(self.key(order, made_by), output, facts, files, since)
         if entry is None:
             reason = f"the library could not be kept in {self._cache.folder}: free some disk space"
             return Result(name=name, ok=False, way=made_by, reason=reason)
@@ -139,7 +141,7 @@ def write_units(request: Request, place: Path) -> dict[str, str]:
     """Write the units of a request into a job's folder; their texts as the user wrote them, by name."""
     texts = {unit: text for unit, text in ((CUDA_UNIT, request.cuda), (CPP_UNIT, request.cpp)) if text}
     for unit, text in texts.items():
-        (place / unit).write_text(unit_text(unit, text), encoding="utf-8", errors="surrogateescape")
+        (place / unit).write_text(unit_text(unit, text), encoding="utf-8")
     return texts
 
 
@@ -169,9 +171,12 @@ async def _run(command: Command, place: Path, slots: Slots, limit: float) -> lis
 def _failure(job: Done, found: tuple[Finding, ...], limit: float) -> Made:
     program = Path(job.command.argv[0]).name
     error = first_error(found)
+    said = "\n".join(line for line in job.output.splitlines() if not _OF_THE_TEXT.match(line))
     if job.late:
         words = f"the build took longer than {limit:g} s and was ended: simplify the text, or raise limits.build"
-    elif _OUT_OF_MEMORY.search(job.output) or job.code == -9:
+    elif _NO_ROOM.search(said):
+        words = f"{program} found no room on the disk: free some space (in the cache's folder or that of TMPDIR)"
+    elif _OUT_OF_MEMORY.search(said) or job.code == -9:
         free = available_bytes() / 1e9
         words = f"{program} ran out of memory ({free:.1f} GB are free): simplify the text, or free memory"
     elif error is not None:

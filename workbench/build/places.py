@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from workbench.build.constants import Text
 
 _ESCAPE = re.compile(r"\\(\r?\n|x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|N\{[^}]*\}|[0-7]{1,3}|.)", re.DOTALL)
+_BRACES = re.compile(r"\{\{|\}\}|\{[^{}]*\}")
 _SHORTEST = 6
 """Characters that a line must have to be looked for in the file."""
 
@@ -53,8 +54,40 @@ def _only_place(line: str, source: str) -> Place:
     bare = line.strip()
     if len(bare) < _SHORTEST:
         return Place()
-    found = [number for number, other in enumerate(source.split("\n"), 1) if other.strip() == bare]
+    others = [other.strip() for other in source.split("\n")]
+    found = [number for number, other in enumerate(others, 1) if other == bare]
+    found = found or [number for number, other in enumerate(others, 1) if _is_made_of(bare, other)]
     return Place(found[0]) if len(found) == 1 else Place()
+
+
+def _is_made_of(line: str, written: str) -> bool:
+    """Whether a line of an f-string comes out as this line, whatever stands in its braces."""
+    if "{" not in written and "}" not in written:
+        return False
+    pieces, end = [""], 0
+    for brace in _BRACES.finditer(written):
+        pieces[-1] += written[end : brace.start()]
+        end = brace.end()
+        if brace[0] in ("{{", "}}"):
+            pieces[-1] += brace[0][0]
+        else:
+            pieces.append("")
+    pieces[-1] += written[end:]
+    return len("".join(pieces)) >= _SHORTEST and _holds(line, pieces)
+
+
+def _holds(line: str, pieces: list[str]) -> bool:
+    """Whether the pieces stand in the line in this order, the first at its begin and the last at its end."""
+    if len(pieces) == 1:
+        return line == pieces[0]
+    first, *inner, last = pieces
+    at = len(first)
+    for piece in inner:
+        found = line.find(piece, at)
+        if found < 0:
+            return False
+        at = found + len(piece)
+    return line.startswith(first) and line.endswith(last) and at <= len(line) - len(last)
 
 
 def _written_place(written: Text, source: str, offset: int) -> Place:
@@ -69,6 +102,7 @@ def _written_place(written: Text, source: str, offset: int) -> Place:
 @functools.lru_cache(maxsize=16)
 def literal_places(node: ast.Constant, source: str) -> list[Place]:
     """Where each character of a literal's value is written, and the place behind the last; empty if that is unknown."""
+    source = source.replace("\r\n", "\n")
     segment = ast.get_source_segment(source, node)
     if segment is None:
         return []

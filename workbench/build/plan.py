@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 import ast
+import dataclasses
+import json
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 from workbench.build.constants import Scope, Text, Unknown, evaluate
 from workbench.build.model import Request
 from workbench.ranks.extensions import CALLS, Unsupported
 
+_LONGEST_NAME = 200
+_LONGEST = 5_000_000
+"""Bytes of the longest request; it fits into a message even when every character is escaped."""
+_MOST_CALLS = 256
 _Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 
 
@@ -52,10 +59,11 @@ def look(text: str, path: str = "") -> Plan:
         return Plan()
     try:
         tree = ast.parse(text, path or "<candidate>")
+        names = _names_of_calls(tree)
+        calls = list(islice(_calls(tree.body, Scope(tree.body), names), _MOST_CALLS))
+        found = [_planned(call, function, scope) for call, function, scope in calls]
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return Plan()
-    names = _names_of_calls(tree)
-    found = [_planned(call, function, scope) for call, function, scope in _calls(tree.body, Scope(tree.body), names)]
     planned: dict[str, Planned] = {}
     for item in found:
         if isinstance(item, Planned):
@@ -127,7 +135,21 @@ def request_of(message: dict[str, Any]) -> Request:
     fields: dict[str, Any] = {**texts, **{field: tuple(value or ()) for field, value in lists.items()}}
     if not fields["cuda"].strip() and not fields["cpp"].strip():
         raise ValueError("there is no text to build")
-    return Request(**fields)
+    request = Request(**fields)
+    _check_sizes(request)
+    return request
+
+
+def _check_sizes(request: Request) -> None:
+    """ValueError for what fits neither into a file's name, a file, nor a message to the builder."""
+    if len(request.name) > _LONGEST_NAME:
+        raise ValueError(f"the module's name is longer than {_LONGEST_NAME} characters")
+    try:
+        written = json.dumps(dataclasses.asdict(request), ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        raise ValueError("name, flags or sources hold half a surrogate pair, which is no valid text") from None
+    if len(written) > _LONGEST:
+        raise ValueError(f"sources and flags are {len(written) / 1e6:.1f} MB; at most {_LONGEST / 1e6:g} MB are built")
 
 
 def _unit_texts(function: str, positional: list[Any], named: dict[str, Any]) -> dict[str, Text | None]:

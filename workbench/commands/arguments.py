@@ -17,6 +17,7 @@ TARGET_KEYS = (
     "run.cache",
     "run.graph",
     "run.protocol",
+    "run.profile",
     "build.full",
     "problems.pkb",
     "topology.name",

@@ -19,7 +19,7 @@ from sessions.store import Store
 from workbench.commands.arguments import add_json
 from workbench.config import Settings
 from workbench.errors import StoreError
-from workbench.report import safe, verdict_lines
+from workbench.report import reason_text, safe, verdict_lines
 from workbench.settings import load_settings
 from workbench.source import read_source
 from workbench.stores import open_store
@@ -86,7 +86,7 @@ def _attempt_row(attempt: Attempt) -> tuple[str, ...]:
     speedup += f" {attempt.manner}" if attempt.speedup and attempt.manner else ""
     elapsed = f"{attempt.candidate_ms:.3f}" if attempt.candidate_ms is not None else "-"
     place = (str(attempt.world), attempt.size, attempt.dtype)
-    (reason,) = safe([attempt.reason])
+    reason = reason_text(attempt.reason)
     return (str(attempt.id), when, attempt.problem, attempt.status, speedup, elapsed, *place, reason[:60])
 
 

@@ -11,7 +11,7 @@ from typing import Any
 from problems.loader import catalogue, find_entry
 from workbench.config import Settings
 from workbench.errors import UsageError
-from workbench.report import not_timed_text, safe, speedup_line
+from workbench.report import not_timed_text, reason_text, safe, speedup_line
 from workbench.tables import table
 
 ALL = "all"
@@ -83,7 +83,7 @@ def _belongs(file: Path, stem: str) -> bool:
 def _row(result: Result) -> Iterable[str]:
     verdict = result.verdict
     time = verdict["candidate_ms"]
-    reason = verdict["reason"] if result.status != "ok" else not_timed_text(verdict)
+    reason = reason_text(verdict["reason"]) if result.status != "ok" else not_timed_text(verdict)
     return (
         f"{result.file.parent.name}/{result.file.name}",
         result.status,

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from workbench.config import Settings
+from workbench.errors import UsageError
 from workbench.events import EventStream
 from workbench.target import Target
 
@@ -19,10 +22,10 @@ _FILE = "The user's file is now this; begin with it:\n\n```python\n{text}\n```"
 
 
 class AgentLoop:
-    """One run of the loop after the other on one desk."""
+    """One run of the loop after the other on one desk. ``spent`` tells US dollars that were spent of the budget."""
 
-    def __init__(self, target: Target, settings: Settings, stream: EventStream) -> None:
-        self._target, self._settings, self._stream = target, settings, stream
+    def __init__(self, target: Target, settings: Settings, stream: EventStream, spent: Callable[[], float]) -> None:
+        self._target, self._settings, self._stream, self._spent = target, settings, stream, spent
         self._solver: Solver | None = None
         self._task: asyncio.Task[Any] | None = None
 
@@ -57,12 +60,12 @@ class AgentLoop:
         from workbench.llm.loop import Solver
         from workbench.llm.prompt import conversation_start
 
-        solves = bench.solves()
+        solves, settings = bench.solves(), self._settings if stopped else self._left()
         solve = await asyncio.to_thread(solves.solve, stopped) if stopped else None
         start = await asyncio.to_thread(conversation_start, self._target, self._settings)
         solver = Solver(
             target=self._target,
-            settings=self._settings,
+            settings=settings,
             stream=self._stream,
             client=client,
             judging=bench.judging(self._stream),
@@ -74,6 +77,17 @@ class AgentLoop:
         if text.strip() and text != starter_text(self._target.problem, self._target.backend) and not stopped:
             solver.steer(_FILE.format(text=text.rstrip("\n")))
         return solver
+
+    def _left(self) -> Settings:
+        """The settings with what is left of the budget; UsageError where nothing is."""
+        from workbench.llm.pair import SPENT
+
+        llm, spent = self._settings.llm, self._spent()
+        if not llm.budget_usd:
+            return self._settings
+        if spent >= llm.budget_usd:
+            raise UsageError(SPENT.format(spent=spent, budget=llm.budget_usd))
+        return replace(self._settings, llm=replace(llm, budget_usd=llm.budget_usd - spent))
 
     def steer(self, remark: str) -> None:
         """Tell the model something with the next request."""

@@ -105,12 +105,17 @@ class LayoutControl:
             return
         gone = set() if self.paged else self._gone()
         height, frame = self.size.height, 1 if self.paged else _FRAME
-        bottom = max(7, min(12, height // 5))
+        bottom = self._bottom_height(height)
         room = height - _AROUND - (1 if self.paged else 0 if "bottom" in gone else bottom)
         verdict = pane.wanted + (0 if self.paged else _FRAME)
         speed = max(_LEAST + frame, min(_SPEED + frame, room - verdict))
         self._screen.query_one("#speed").styles.height = "1fr" if "verdict" in gone else speed
         self._screen.query_one("#bottom").styles.height = "1fr" if self.paged or "main" in gone else bottom
+
+    def _bottom_height(self, height: int) -> int:
+        """Rows of the region below; a conversation with a model needs more of them."""
+        talking = self._screen.query_one("#bottom", TabbedRegion).active == "model"
+        return height * 2 // 5 if talking else max(7, min(12, height // 5))
 
     def _gone(self) -> set[str]:
         """Hidden frames, and what holds nothing but hidden frames."""

@@ -1,4 +1,4 @@
-"""What the app does about the language model: requests, trials and decisions, each on the user's word."""
+"""What the app does about the language model: requests and the agent loop, on the user's word."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from widgets.conversation import Conversation, Decision, Exchange
+from widgets.conversation import Conversation
 from workbench.controllers.agent import AgentLoop
 from workbench.controllers.asking import Client, ClientMaker
+from workbench.controllers.proposals import Proposals
 from workbench.errors import PkwbError, UsageError
 from workbench.events import (
     BuildFinished,
@@ -26,7 +27,6 @@ from workbench.events import (
 from workbench.source import make_source
 
 if TYPE_CHECKING:
-    from widgets.screens.proposal import Decided, ProposalScreen
     from workbench.app import Workbench
     from workbench.desk import Desk
     from workbench.llm.pair import Pair
@@ -35,7 +35,6 @@ _TOLD = (BuildFinished, Diagnostic, Log, RankStack, RankVerdict, Verdict)
 _MOST_EVENTS = 2000
 _GIVE_UP_SECONDS = 0.3
 """How long a cancelled request may take to say what it has cost."""
-_NO_PROPOSAL = "there is no proposal yet: p asks for one"
 _LOADING = "asked; the request is sent when the process that asks models has loaded, which takes some seconds"
 
 
@@ -46,10 +45,9 @@ class ModelControl:
         self._app, self._desk, self._make = app, desk, make
         self._settings = app.settings
         self._client: Client | None = None
-        self._pair: Pair | None = None
         self._request: asyncio.Task[ProposalFinished] | None = None
-        self._agent = AgentLoop(desk.target, app.settings, desk.stream)
-        self._screen: ProposalScreen | None = None
+        self._agent = AgentLoop(desk.target, app.settings, desk.stream, self._spent)
+        self._proposals = Proposals(app, desk, self._propose)
         self._own: tuple[int, str] = (0, "")
         """Number and digest of the newest attempt at the user's own file."""
         self._own_events: deque[Event] = deque(maxlen=_MOST_EVENTS)
@@ -76,17 +74,14 @@ class ModelControl:
 
     def show(self) -> None:
         """Bring the newest state into the dialog, if one is open."""
-        if self._screen is not None and self._screen.is_mounted:
-            self._screen.show_worth(self.talk.worth(self._screen.text))
+        self._proposals.show()
 
     async def close(self) -> None:
         """End requests, the agent loop and the process; what was said stays in the store."""
         await self._agent.stop()
         await self._drop_request()
-        pair, self._pair = self._pair, None
         client, self._client = self._client, None
-        if pair is not None:
-            await pair.close()
+        await self._end_conversation()
         if client is not None:
             await client.close()
 
@@ -122,9 +117,11 @@ class ModelControl:
 
     def _say(self, came: ProposalFinished) -> None:
         """What came, for people who look elsewhere."""
+        if self._app.arrangement.active == "model":
+            return
         if came.outcome == "code":
             self._app.tell(
-                f"proposal #{came.proposal} is here: in the model pane d shows it, t tries it", "information"
+                f"proposal #{came.proposal} is here: in the model pane (0) d shows it, t tries it", "information"
             )
         elif came.outcome != "cancelled":
             self._app.tell(f"no proposal: {came.reason}", "warning")
@@ -153,12 +150,13 @@ class ModelControl:
         """Another conversation: the model forgets this one."""
         if self.busy:
             raise UsageError("a reply is on its way: c cancels it")
-        pair, self._pair = self._pair, None
+        await self._end_conversation()
+        self._change(self.talk.anew())
+
+    async def _end_conversation(self) -> None:
+        pair, self._proposals.pair = self._proposals.pair, None
         if pair is not None:
             await pair.close()
-        talk = self.talk
-        empty = Conversation(model=talk.model, budget_usd=talk.budget_usd, process=talk.process)
-        self._change(empty)
 
     def _asked(self) -> Client:
         if self._client is None:
@@ -166,104 +164,37 @@ class ModelControl:
         return self._client
 
     async def _paired(self) -> Pair:
-        if self._pair is None:
+        if self._proposals.pair is None:
             from workbench.llm.pair import Pair
 
             bench = await self._desk.runs.bench()
-            target, stream = self._desk.target, self._desk.stream
-            self._pair = Pair(target, self._settings, stream, self._asked(), bench.solves())
-        return self._pair
+            target, solves = self._desk.target, bench.solves()
+            self._proposals.pair = Pair(target, self._settings, self._desk.stream, self._asked(), solves, self._spent)
+        return self._proposals.pair
 
-    # -- proposals
-
-    def _needed(self) -> Exchange:
-        one = self.talk.proposal
-        if one is None or not one.code:
-            raise UsageError(_NO_PROPOSAL)
-        return one
+    def _spent(self) -> float:
+        return self.talk.spent_usd
 
     async def _try(self, text: str) -> None:
-        """Judge the proposal, or what the user made of it; the editor is not touched."""
-        from sessions.model import Proposed
-
-        one = self._needed()
-        code = text or one.code
-        tried = self.talk.worth(code)
-        if tried is not None and tried.verdict is None:
-            raise UsageError("it is being judged already")
-        kept = self._pair.kept.get(one.number) if self._pair is not None else None
-        own = kept is not None and code == one.code
-        bench = await self._desk.runs.bench()
-        judging = bench.judging(self._desk.stream)
-        proposed = Proposed(one.model, kept.id) if kept is not None and own else None
-        verdict, collected = await judging.judge(make_source(self._desk.target.path, code), proposed)
-        if self._pair is not None and own:
-            await self._pair.tried(one.number, code, verdict, collected)
+        await self._proposals.judge(text)
 
     async def _diff(self, _text: str) -> None:
-        await self._look(editing=False)
+        await self._proposals.look()
 
     async def _edit(self, _text: str) -> None:
-        await self._look(editing=True)
-
-    async def _look(self, *, editing: bool) -> None:
-        """Show the proposal beside the text, and do what the user decides."""
-        from widgets.screens.proposal import ProposalScreen
-
-        one, present = self._needed(), self._desk.editor_pane.editor.text
-        name = f"Proposal #{one.number} of {one.model}"
-        self._screen = ProposalScreen(name, _in_ends(one.code, present), present, editing=editing)
-        self._app.call_later(self.show)
-        try:
-            decided: Decided | None = await self._app.push_screen_wait(self._screen)
-        finally:
-            self._screen = None
-        if decided is not None:
-            await self._follow(one, decided, present)
-
-    async def _follow(self, one: Exchange, decided: Decided, present: str) -> None:
-        if decided.what == "accept":
-            await self._take(one, decided.text, "accepted" if decided.whole else "accepted in part", present)
-        elif decided.what == "reject":
-            await self._refuse(one)
-        else:
-            await self._propose(decided.text)
+        await self._proposals.look(editing=True)
 
     async def _accept(self, _text: str) -> None:
-        one, present = self._needed(), self._desk.editor_pane.editor.text
-        await self._take(one, _in_ends(one.code, present), "accepted", present)
-
-    async def _take(self, one: Exchange, text: str, decision: Decision, present: str) -> None:
-        """The editor becomes ``text``, in one step of its history; unless it does not hold what the user saw."""
-        editor = self._desk.editor_pane.editor
-        if editor.text != present:
-            raise UsageError("your text has changed meanwhile: look at the proposal again")
-        editor.history.checkpoint()
-        editor.merge_text(text)
-        editor.history.checkpoint()
-        self._decide(one, decision, text)
-        await self._app.arrangement.go("editor")
-        self._app.tell(
-            f"proposal #{one.number} is in the editor, not saved: save judges it, undo takes it back", "information"
-        )
+        await self._proposals.accept()
 
     async def _reject(self, _text: str) -> None:
-        await self._refuse(self._needed())
-
-    async def _refuse(self, one: Exchange) -> None:
-        self._decide(one, "rejected", "")
-        self._app.tell(f"proposal #{one.number} is rejected; m asks again with a remark", "information")
-
-    def _decide(self, one: Exchange, decision: Decision, text: str) -> None:
-        self._change(self.talk.decided(one.number, decision))
-        if self._pair is not None:
-            self._pair.decided(one.number, decision, text if text == one.code else "")
+        self._proposals.reject()
 
     async def _earlier(self, _text: str) -> None:
-        self._change(self.talk.stepped(-1))
+        self._proposals.step(-1)
 
     async def _later(self, _text: str) -> None:
-        self._change(self.talk.stepped(1))
+        self._proposals.step(1)
 
     async def _worth(self, _text: str) -> None:
         self.show()
@@ -348,11 +279,3 @@ _WISHES: Mapping[str, _Wish] = {
     "pause": ModelControl._pause,
 }
 """What the pane and the palette can want."""
-
-
-def _in_ends(code: str, present: str) -> str:
-    """The code with the line ends of the user's text."""
-    from widgets.line_ends import newline
-
-    ends = newline(present)
-    return code if ends == "\n" else code.replace("\r\n", "\n").replace("\n", ends)

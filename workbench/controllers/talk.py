@@ -43,7 +43,7 @@ class Talk:
         """Leave, after a question where something would be lost."""
         app = self._app
         dirty = app.open_desk is not None and app.editor_pane.dirty
-        busy = app.open_desk is not None and app.runs.busy
+        busy = app.open_desk is not None and (app.runs.busy or app.desk.model.busy)
         if not dirty and not busy:
             app.background(app.leave(), "quit")
         elif not self._asking:
@@ -67,8 +67,10 @@ class Talk:
         if dirty:
             answers = [Answer("s", "save", "save and quit"), Answer("d", "discard", "quit without saving"), stay]
             return self._ask(Question("Quit", "The editor holds text that is not saved.", answers))
-        answers = [Answer("y", "leave", "cancel the run and quit"), stay]
-        return self._ask(Question("Quit", "A run is active.", answers))
+        answers = [Answer("y", "leave", "cancel it and quit"), stay]
+        return self._ask(
+            Question("Quit", "A run is active." if self._app.runs.busy else "The model is at work.", answers)
+        )
 
     async def may_leave_file(self) -> bool:
         """Ask what becomes of text that is not saved, when another file is about to be opened; False to stay."""

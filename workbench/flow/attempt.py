@@ -16,6 +16,7 @@ from workbench.events import (
     Log,
     Phase,
     PhaseChanged,
+    Profile,
     RankStack,
     RankSummary,
     RankVerdict,
@@ -29,6 +30,7 @@ from workbench.flow.compiled import as_build_error
 from workbench.flow.context import Context, Stop
 from workbench.flow.figures import Yardstick, bandwidth_event
 from workbench.flow.plan import Trial, trial_plan
+from workbench.flow.profiling import profile
 from workbench.flow.protocol import NO_GRAPHS, STALL_TIMES, Series, SeriesSampler
 from workbench.flow.reports import (
     as_ms,
@@ -81,6 +83,7 @@ class Attempt:
         self._watched: tuple[str, ...] = ()
         self._busy = Busy(())
         self._bandwidth: Bandwidth | None = None
+        self._profile: Profile | None = None
         self._candidates: CandidateSet | None = None
 
     def emit(self, event: Event) -> None:
@@ -163,6 +166,8 @@ class Attempt:
             raise Stop("suspect", self._ranks, words)
         if self._figures and (words := too_fast(self._figures.candidate, self._figures.reference, held.floor)):
             raise Stop("suspect", self._ranks, words)
+        if self._context.settings.run.profile:
+            self._profile = await profile(self._context, self._set)
         self.leave(f"{self._figures.samples if self._figures else 0} samples a side")
 
     @property
@@ -217,6 +222,7 @@ class Attempt:
             launch_ms=timed.launch if timed else None,
             clock_mhz=timed.clock_mhz if timed else None,
             flags=timed.flags if timed else (),
+            profile=self._profile,
             phases_ms=dict(self._phases),
             builds=tuple(self._building.summaries),
             candidate_samples_ms=samples_ms(sampler.candidate.by_rank()) if sampler else (),

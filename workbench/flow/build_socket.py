@@ -8,7 +8,7 @@ import socket
 from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 
-from workbench.errors import ChannelError
+from workbench.errors import PkwbError
 from workbench.ranks.built import SOCKET_NAME, address
 from workbench.ranks.channel import HEADER, Message, body_length, decode, encode
 
@@ -52,7 +52,7 @@ class BuildSocket:
     async def _reply(self, reader: asyncio.StreamReader) -> Message:
         try:
             return await self._answer(await asyncio.wait_for(_request(reader), _ASKING_S))
-        except (ChannelError, ValueError) as error:
+        except (PkwbError, ValueError) as error:
             return {"library": "", "reason": str(error)}
 
 

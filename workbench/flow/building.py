@@ -13,6 +13,7 @@ from pathlib import Path
 
 from workbench.build.model import Finding, Request, Result
 from workbench.build.plan import Plan, Planned, Unplanned, look, request_of
+from workbench.errors import BuilderError
 from workbench.events import (
     BUILD_WORDS,
     BuildFinished,
@@ -71,6 +72,8 @@ class Building:
         self.summaries: list[BuildSummary] = []
         self.failure: Diagnostic | None = None
         """The first error of an extension that could not be built."""
+        self.broken = ""
+        """Why the build service itself failed when a rank asked for an extension."""
         self.refused = False
         """Whether a rank asked for CUDA code where there is no CUDA device."""
 
@@ -111,6 +114,8 @@ class Building:
 
     def explain(self, status: Status, why: str) -> tuple[Status, str]:
         """Status and reason of an attempt that stopped, where its extensions are the cause."""
+        if status in ("load-error", "crash") and self.broken:
+            return "infra", self.broken
         if status in ("load-error", "crash") and self.failure is not None:
             return "build-error", self._failure_words(self.failure)
         words = self._without_device(why) if status in ("load-error", "crash", "contract") else ""
@@ -142,7 +147,11 @@ class Building:
         request = own_request(request_of(message), self._source)
         if self._place.device == "cpu" and request.cuda:
             self.refused = True
-        result = await self._waited_for(self._task(request, message.get("full") is True))
+        try:
+            result = await self._waited_for(self._task(request, message.get("full") is True))
+        except BuilderError as error:
+            self.broken = str(error)
+            raise
         if self._place.device == "cpu" and request.cuda:
             return {"library": "", "reason": f"{_NO_DEVICE}: CUDA code cannot run on this machine"}
         if result.no_tools:

@@ -14,7 +14,7 @@ from statistics import fmean, median
 
 from workbench.flow.sampling import SIDES, Mismatch, TimingFigures
 from workbench.flow.sides import Block, Rows, Side
-from workbench.judge.clocks import SHORTEST_CALL_NS, claims_too_little
+from workbench.judge.clocks import SHORTEST_CALL_NS, claims_too_little, results_too_late
 from workbench.ranks.channel import Message
 
 WARM_UP, CALLS = 500, 100
@@ -107,7 +107,7 @@ class SeriesSampler:
         return (
             claimed < SHORTEST_CALL_NS * calls
             or claims_too_little(claimed, self.candidate.brackets(), gaps)
-            or claims_too_little(claimed / calls, self.candidate.exports(), self.reference.exports())
+            or results_too_late(claimed / calls, self.candidate.exports(), self.reference.exports())
         )
 
     async def _probe(self) -> float:

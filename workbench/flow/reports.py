@@ -99,6 +99,7 @@ def rank_verdict(rank: RankSummary, answer: Answer, index: int, count: int) -> R
         first_bad=rank.first_bad,
         expected=report.get("expected", ""),
         got=report.get("got", ""),
+        near=report.get("near", ""),
         call_ms=call_ms(answer),
         detail=rank.detail,
     )

@@ -13,7 +13,7 @@ from statistics import median
 from workbench.errors import RanksError
 from workbench.events import Cache, LaunchTime, Protocol, Ratio, Spread
 from workbench.flow.sides import Block, Rows, Side
-from workbench.judge.clocks import SHORTEST_CALL_NS, claims_too_little, shortest_tenth
+from workbench.judge.clocks import SHORTEST_CALL_NS, claims_too_little, results_too_late, shortest_tenth
 from workbench.judge.conditions import clock_flags, launch_flags, settled
 from workbench.ranks.channel import Message
 from workbench.ranks.shared import PATIENCE_NS
@@ -40,7 +40,7 @@ class SamplingPlan:
     samples: int
     """Timed calls a side that are wanted."""
     device: str
-    limit_s: float = 180.0
+    limit_s: float
     """Seconds for all of the timing."""
     cold: bool = False
     graph: bool = False
@@ -205,7 +205,7 @@ class Sampler:
         return (
             claimed < SHORTEST_CALL_NS
             or claims_too_little(claimed, self.candidate.brackets(), self.reference.gaps(), hidden)
-            or claims_too_little(claimed, self.candidate.exports(), self.reference.exports())
+            or results_too_late(claimed, self.candidate.exports(), self.reference.exports())
         )
 
 

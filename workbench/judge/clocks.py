@@ -7,6 +7,8 @@ from statistics import median
 
 SHORTEST_CALL_NS = 300
 """No call of a Python function that makes a tensor takes less."""
+FEW_RESULTS = 5
+"""Of fewer results that were fetched nothing is concluded: each may have waited for a core."""
 _DISAGREEMENT = 0.25
 _LEAST_OVERHEAD_NS = 200_000
 
@@ -25,6 +27,11 @@ def claims_too_little(
         return False
     unexplained = shortest_tenth(waited_ns) - 2 * max(median(usual_ns), _LEAST_OVERHEAD_NS) - hidden_ns
     return unexplained > 0 and claimed_ns < _DISAGREEMENT * unexplained
+
+
+def results_too_late(claimed_ns: float, waited_ns: Sequence[int], usual_ns: Sequence[int]) -> bool:
+    """Whether the candidate's results took so long to fetch, beside the reference's, that calls left work for then."""
+    return len(waited_ns) >= FEW_RESULTS and claims_too_little(claimed_ns, waited_ns, usual_ns)
 
 
 def shortest_tenth(values: Sequence[int]) -> int:

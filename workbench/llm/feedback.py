@@ -20,6 +20,7 @@ from workbench.events import (
     to_dict,
 )
 from workbench.llm.templates import Templates
+from workbench.profile_text import ran_lines, rank_lines
 from workbench.report import progress_lines, safe, speedup_text, verdict_lines
 
 LEVELS = ("errors", "threshold", "full")
@@ -37,6 +38,7 @@ _FIGURES: Mapping[str, Any] = {
     "skew": None,
     "cache": None,
     "flags": (),
+    "profile": None,
     "phases_ms": {},
 }
 """Parts of a verdict that only the level ``full`` tells, and what stands in their place otherwise."""
@@ -148,10 +150,13 @@ def _messages(verdict: Verdict, collected: Collected) -> list[str]:
 
 def _wrong_elements(verdict: Verdict, collected: Collected) -> list[str]:
     bad = (event for event in collected.of(RankVerdict) if event.status == "wrong" and event.first_bad)
-    return [
-        f"rank {event.rank}, trial {event.trial + 1}: {event.first_bad}: expected {event.expected}, got {event.got}"
-        for event in bad
-    ]
+    return [line for event in bad for line in _wrong_element(event)]
+
+
+def _wrong_element(event: RankVerdict) -> list[str]:
+    head = f"rank {event.rank}, trial {event.trial + 1}: {event.first_bad}"
+    near = [f"  around it: {event.near}"] if event.near else []
+    return [f"{head}: expected {event.expected}, got {event.got}", *near]
 
 
 def _stacks(verdict: Verdict, collected: Collected) -> list[str]:
@@ -191,6 +196,18 @@ def _builds(verdict: Verdict, collected: Collected) -> list[str]:
     return [f"{one.name}: {f'{one.seconds:.1f} s' if one.ok else one.reason}" for one in built]
 
 
+def _stages(verdict: Verdict, collected: Collected) -> list[str]:
+    """Where the time of the profiled call went, by rank."""
+    if verdict.profile is None:
+        return []
+    profile = dataclasses.asdict(verdict.profile)
+    return [*rank_lines(profile), *([f"note: {verdict.profile.note}"] if verdict.profile.note else ())]
+
+
+def _ran(verdict: Verdict, collected: Collected) -> list[str]:
+    return ran_lines(dataclasses.asdict(verdict.profile)) if verdict.profile else []
+
+
 def _calls(verdict: Verdict, collected: Collected) -> list[str]:
     first = "" if verdict.first_call_ms is None else f"first call {verdict.first_call_ms:.3f} ms"
     return list(filter(None, [first]))
@@ -204,6 +221,12 @@ _SECTIONS: tuple[tuple[str, bool, Callable[[Verdict, Collected], list[str]]], ..
     ("Builds", True, _builds),
     ("What the compiler says", True, _kernels),
     ("Calls", True, _calls),
+    (
+        "One more call, under a profiler; kernels of your own count as compute, whatever they do",
+        True,
+        _stages,
+    ),
+    ("What ran in it on rank 0", True, _ran),
 )
 """Sections with their titles; those marked True belong to the level ``full`` alone."""
 

@@ -1,4 +1,4 @@
-"""What a candidate's source moves data with: a static look at imports, calls and kernels. A label, never a verdict."""
+"""What a candidate moves data with, by its imports, calls and kernels, and by what ran. A label, never a verdict."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from workbench.errors import UsageError
+from workbench.events import Profile, Ran
 from workbench.strict import nearest
 
 LABELS: Mapping[str, str] = {
@@ -72,6 +73,21 @@ class Look:
             return "" if self.label == required else f"{required} was asked for, this looks {self.label or 'like none'}"
         others = [mover for mover in self.movers if mover not in _names(required)]
         return f"only {required} were asked for, this uses {', '.join(others)} too" if others else ""
+
+
+def with_run(seen: Look, profile: Profile | None) -> Look:
+    """What was seen, set right by what ran in a profiled call: collectives that did not run do not count, those that
+    ran do, whatever the source looks like. Nothing is known to have run where there is no profile."""
+    if profile is None or profile.note:
+        return seen
+    ran = {"messages" if _MESSAGE.fullmatch(one.name) else "collectives" for one in profile.ran if _has_data(one)}
+    kept = {mover for mover in seen.movers if mover not in ("collectives", "messages")}
+    movers = tuple(name for name in MOVERS if name in ran | kept)
+    return Look(_label(set(movers)), movers, seen.kernels)
+
+
+def _has_data(one: Ran) -> bool:
+    return one.kind == "collective" and "barrier" not in one.name
 
 
 def look(text: str) -> Look:

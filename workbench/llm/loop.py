@@ -27,7 +27,7 @@ from workbench.llm.code import find_code
 from workbench.llm.devices import hardware_of
 from workbench.llm.feedback import Context, best_words, feedback_text, no_code_text
 from workbench.llm.judging import Judging
-from workbench.llm.labels import look
+from workbench.llm.labels import look, with_run
 from workbench.llm.talk import Talk, best_of, replay
 from workbench.llm.templates import Templates
 from workbench.source import make_source
@@ -85,6 +85,8 @@ class Solver:
     _talks: list[Talk] = field(init=False, default_factory=list)
     _remarks: list[str] = field(init=False, default_factory=list)
     _going: asyncio.Event = field(init=False, default_factory=asyncio.Event)
+    _labels: dict[int, str] = field(init=False, default_factory=dict)
+    """What moves the data, by the ids of proposals that were judged in this sitting."""
     _facts: Facts = field(init=False, default_factory=lambda: Facts(False, None))
 
     def __post_init__(self) -> None:
@@ -228,11 +230,12 @@ class Solver:
 
     async def _judge(self, talk: Talk, code: str, proposal: int) -> None:
         source = make_source(self.target.path, code)
-        seen = look(code)
         repeated = source.digest in talk.digests
         verdict, collected = await self._elsewhere(self.judging.judge(source, Proposed(self._llm.model, proposal)))
         if verdict.status in _NOT_OURS:
             raise _Stop("trouble", f"the proposal could not be judged: {verdict.reason or verdict.status}")
+        seen = with_run(look(code), verdict.profile)
+        self._labels[proposal] = seen.label
         talk.judged(verdict.status, verdict.speedup, source.digest, proposal)
         context = self._context(talk, seen.breach(self._llm.require), repeated)
         await self._tell(talk, proposal, feedback_text(verdict, collected, context, self._templates))
@@ -301,4 +304,9 @@ class Solver:
         return finished
 
     def _label(self, best: Talk) -> str:
-        return look(find_code(self.solves.proposal(best.best_proposal).reply, "stop").code).label
+        known = self._labels.get(best.best_proposal)
+        return (
+            look(find_code(self.solves.proposal(best.best_proposal).reply, "stop").code).label
+            if known is None
+            else known
+        )

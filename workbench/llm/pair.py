@@ -24,7 +24,7 @@ from workbench.source import make_source
 from workbench.target import Target
 
 _T = TypeVar("_T")
-_SPENT = "${spent:.2f} of ${budget:.2f} are spent: raise llm.budget_usd (--budget) to go on"
+SPENT = "${spent:.2f} of ${budget:.2f} are spent: raise llm.budget_usd (--budget) to go on"
 _NO_PRICE = (
     "what {model} costs is not known, so that no budget can be held; set llm.input_price and llm.output_price "
     "(US dollars a million tokens, 0 for a model of your own)"
@@ -62,9 +62,10 @@ class Pair:
     stream: EventStream
     client: Asker
     solves: Solves
+    spent: Callable[[], float]
+    """US dollars that were spent so far, of the budget."""
     kept: dict[int, Kept] = field(default_factory=dict)
     """Proposals with code, by the numbers that events give them."""
-    spent_usd: float = 0.0
     _talk: Talk | None = field(init=False, default=None)
     _solve: Solve | None = field(init=False, default=None)
     _facts: Facts = field(init=False, default_factory=lambda: Facts(False, None))
@@ -92,7 +93,6 @@ class Pair:
         except BaseException:
             talk.waiting = before
             raise
-        self.spent_usd += came.cost_usd or 0.0
         assert self._solve is not None
         about = (self._solve.name, talk.sample, talk.steps + 1, prompt, sent, came)
         proposal = await self._keep(lambda: self.solves.propose(*about))
@@ -140,8 +140,8 @@ class Pair:
         if self._talk is not None:
             return self._talk
         self._facts = await self.client.facts()
-        if self._llm.budget_usd and not self._facts.priced:
-            self._no_price()
+        if "llm.budget_usd" in self.settings.given and self._llm.budget_usd and not self._facts.priced:
+            raise SettingsError(_NO_PRICE.format(model=self._llm.model))
         start = await asyncio.to_thread(conversation_start, self.target, self.settings)
         self._known = await asyncio.to_thread(starter_text, self.target.problem, self.target.backend)
         options = {name: dataclasses.asdict(getattr(self.settings, name)) for name in ("llm", "run")}
@@ -150,20 +150,15 @@ class Pair:
         self._talk = Talk(1, start)
         return self._talk
 
-    def _no_price(self) -> None:
-        words = _NO_PRICE.format(model=self._llm.model)
-        if "llm.budget_usd" in self.settings.given:
-            raise SettingsError(words)
-        self.stream.emit(Notice(severity="warning", text=words))
-
     def _left(self) -> float | None:
         """US dollars that may still be spent; None where there is no limit. UsageError where none are left."""
         budget = self._llm.budget_usd
         if not self._facts.priced or not budget:
             return None
-        if self.spent_usd >= budget:
-            raise UsageError(_SPENT.format(spent=self.spent_usd, budget=budget))
-        return budget - self.spent_usd
+        spent = self.spent()
+        if spent >= budget:
+            raise UsageError(SPENT.format(spent=spent, budget=budget))
+        return budget - spent
 
     def _news(self, text: str, verdict: str) -> list[str]:
         """The user's file where the model does not know it as it is."""

@@ -27,6 +27,7 @@ from workbench.ranks.failures import failure
 from workbench.ranks.graphs import CapturedCall, NotCaptured, capture
 from workbench.ranks.loading import MODULE, load
 from workbench.ranks.peak import measure_peak, peak_bytes
+from workbench.ranks.profiled import profiled
 from workbench.ranks.series import MARKS, Values, cache_bytes, rotation, timed, warm_up
 from workbench.ranks.shared import Region, Slots
 from workbench.ranks.timing import Timed, Timer
@@ -155,6 +156,20 @@ class CandidateRank:
         self._device.synchronize()
         return {"series_ns": ns}
 
+    def _profile(self, message: Message) -> Message:
+        """Take new values, and make calls under the profiler."""
+        self._arguments.refresh(_deltas(message, "deltas", self._inbox))
+        self._result = None
+
+        def prepare() -> None:
+            self._arguments.refresh(())
+            self._timer.align()
+
+        def call() -> object:
+            return self._solution(*self._arguments.values)
+
+        return {"spans": profiled(prepare, call, self._device.synchronize, self._device.tensor_device)}
+
     def _export(self, message: Message) -> Message:
         """The last result; if they are asked for, the arguments as the call left them and what else would be right."""
         header, end = pack(self._result, self._outbox)
@@ -191,6 +206,7 @@ _OPERATIONS: dict[str, Callable[[CandidateRank, Message], Message]] = {
     "capture": CandidateRank._capture,
     "warm_up": CandidateRank._warm_up,
     "series": CandidateRank._series,
+    "profile": CandidateRank._profile,
 }
 
 

@@ -52,6 +52,8 @@ class Difference:
     first_bad: str = ""
     expected: str = ""
     got: str = ""
+    near: str = ""
+    """The elements around the first bad one in its row, of both sides."""
     detail: str = ""
 
     @property
@@ -265,7 +267,20 @@ def _named(found: _Found, expected: torch.Tensor, got: torch.Tensor, start: int,
     index = [int(i) for i in torch.unravel_index(torch.tensor(place), expected.shape)] if expected.dim() else []
     label = f"{name}[{', '.join(map(str, index))}]" if index else name
     one, other = (side.detach().reshape(-1)[place].item() for side in (expected, got))
-    return replace(difference, first_bad=label, expected=_shown(one), got=_shown(other))
+    near = _near(expected, got, place, index, name) if index else ""
+    return replace(difference, first_bad=label, expected=_shown(one), got=_shown(other), near=near)
+
+
+def _near(expected: torch.Tensor, got: torch.Tensor, place: int, index: list[int], name: str) -> str:
+    """``out[3, 4:9]: expected 1.0, 1.0, ...; got 1.0, 2.0, ...``: up to two elements on each side of a bad one."""
+    first, last = max(0, index[-1] - 2), min(expected.shape[-1], index[-1] + 3)
+    start, count = place - (index[-1] - first), last - first
+    one, other = (
+        ", ".join(_shown(value) for value in side.detach().reshape(-1)[start : start + count].tolist())
+        for side in (expected, got)
+    )
+    label = ", ".join([*map(str, index[:-1]), f"{first}:{last}"])
+    return f"{name}[{label}]: expected {one}; got {other}"
 
 
 def _shown(value: Any) -> str:

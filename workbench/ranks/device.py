@@ -126,7 +126,7 @@ class CudaDevice:
         ended = _clock()
         _synchronize()
         outlasting = _clock() - ended
-        return round(self._between_ms() * 1e6) + (outlasting if outlasting > _IDLE_SYNC_NS else 0)
+        return round(float(self._between_ms()) * 1e6) + (outlasting if outlasting > _IDLE_SYNC_NS else 0)
 
     def most_mhz(self) -> int:
         """As the driver has it."""

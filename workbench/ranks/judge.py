@@ -7,6 +7,7 @@ never waits for another judge: a rank that dies can not leave judges stuck.
 
 from __future__ import annotations
 
+import math
 import textwrap
 import time
 from collections.abc import Callable
@@ -23,11 +24,13 @@ from workbench.ranks.draws import InputSource
 from workbench.ranks.failures import failure
 from workbench.ranks.peer import Peer, PeerFailed, PeerGone, TimedCall
 from workbench.ranks.shared import Region
-from workbench.ranks.transport import unpack
+from workbench.ranks.transport import DTYPES, unpack
 from workbench.ranks.tree import copied, leaves
 
 _now = time.perf_counter_ns
 _MAX_WORDS = 400
+_STRIDED_NS = 4
+"""What a byte of a result in an unlucky order may take a core to copy."""
 _UNREADABLE = (ValueError, TypeError, KeyError, AttributeError, OSError, RecursionError)
 """What reading a hostile header may raise; a header that cannot be read is a breach of the contract."""
 
@@ -244,13 +247,14 @@ class JudgeRank:
         return samples, bracket, self._keep_result(side, series)
 
     def _keep_result(self, side: str, call: int) -> int:
-        """Keep the result of the call just made until the other side has made it too; ns until it was there."""
+        """Keep the result of the call just made until the other side has made it too; ns until it was there, without
+        what it may take to copy."""
         peer = self._peer(side)
         before = _now()
         reply = peer.export(self._alternatives and side == BASELINE)
         took = _now() - before
         self._timed.results[side][call] = self._read_timed(reply, peer)
-        return took
+        return max(0, took - _copying_ns(self._form))
 
     def _read_timed(self, reply: Message, peer: Peer) -> TimedResult:
         """A copy of a timed call's result; PeerFailed, before it is copied, if its form is not the reference's."""
@@ -278,6 +282,10 @@ class JudgeRank:
                 return {**_report(difference), "detail": detail}
         return None
 
+    def _profile(self, message: Message) -> Message:
+        """Calls of the candidate under its own profiler, with new values: spans, which are its claims."""
+        return {"spans": self._peer(CANDIDATE).profile(self._inputs.deltas(self._timed.number, message["call"]))}
+
     def _peak(self, _message: Message) -> Message:
         return self._peer(BASELINE).peak()
 
@@ -303,8 +311,16 @@ _OPERATIONS: dict[str, Callable[[JudgeRank, Message], Message]] = {
     "begin": JudgeRank._begin,
     "block": JudgeRank._block,
     "series": JudgeRank._series,
+    "profile": JudgeRank._profile,
     "peak": JudgeRank._peak,
 }
+
+
+def _copying_ns(header: Message) -> int:
+    """The longest that a result of the CPU with this header may take to copy; GPUs put theirs in order themselves."""
+    if header["t"] == "tensor" and header["device"] == "cpu":
+        return _STRIDED_NS * math.prod(header["shape"]) * DTYPES[header["dtype"]].itemsize
+    return sum(map(_copying_ns, header.get("items", ())))
 
 
 def _report(difference: Difference) -> Message:
@@ -316,6 +332,7 @@ def _report(difference: Difference) -> Message:
         "first_bad": difference.first_bad,
         "expected": difference.expected,
         "got": difference.got,
+        "near": difference.near,
         "detail": difference.detail,
     }
 

@@ -11,6 +11,7 @@ from workbench.errors import ChannelError
 from workbench.ranks.channel import Channel, Message
 from workbench.ranks.draws import Delta, split
 from workbench.ranks.failures import read_failure
+from workbench.ranks.profiled import KINDS, MOST_NAME, MOST_SPANS, Span
 from workbench.ranks.shared import Region
 from workbench.ranks.transport import pack, unpack
 from workbench.ranks.tree import described, plain
@@ -107,6 +108,14 @@ class Peer:
             raise _malformed()
         return found, bracket
 
+    def profile(self, deltas: Iterable[Delta]) -> list[Span]:
+        """Calls under the rank's profiler, with new values: the spans of the last one, as the rank claims."""
+        header, _end = pack(_plain(deltas), self._inbox)
+        found = self._ask({"op": "profile", "deltas": header}, ("spans",))["spans"]
+        if not isinstance(found, list) or len(found) > MOST_SPANS or not all(map(_is_span, found)):
+            raise _malformed()
+        return [(name, kind, begin, end) for name, kind, begin, end in found]
+
     def export(self, alternatives: bool = False) -> Message:
         """The result of the last call: {result, aliases[, alternatives]}."""
         return self._ask({"op": "export", "arguments": False, "alternatives": alternatives}, ("result",))
@@ -165,6 +174,14 @@ def _holds(reply: Message) -> bool:
     """Whether the numbers and flags that there are can be."""
     numbers = all(type(reply.get(name, 0)) is int and 0 <= reply.get(name, 0) < most for name, most in _MOST.items())
     return numbers and all(type(reply.get(name, False)) is bool for name in _FLAGS)
+
+
+def _is_span(found: Any) -> bool:
+    """Whether something has the form of a span: texts that are not too long, times in order."""
+    if not isinstance(found, list) or [type(part) for part in found] != [str, str, int, int]:
+        return False
+    name, kind, begin, end = found
+    return len(name) <= MOST_NAME and kind in KINDS and 0 <= begin <= end < _MOST["ns"]
 
 
 def _plain(deltas: Iterable[Delta]) -> list[list[Any]]:

@@ -1,0 +1,163 @@
+"""A conversation that a person leads: what the model is told, what is kept, what it may cost."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sessions.solves import Solves
+from sessions.store import Store
+from tests.sessions.samples import target
+from tests.widgets.model_script import CODE, MODEL, ScriptedModel, finished
+from tests.widgets.script import verdict
+from workbench.config import LlmSettings, Settings
+from workbench.errors import SettingsError, UsageError
+from workbench.events import EventStream, ProposalFinished
+from workbench.llm.feedback import Collected
+from workbench.llm.pair import Pair
+
+TARGET = target()
+MINE = "def solution(tensor):\n    return mine(tensor)\n"
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    """A store of the test's own."""
+    found = Store.open(tmp_path / "sessions.sqlite3")
+    yield found
+    found.close()
+
+
+class Desk:
+    """A conversation with a scripted model."""
+
+    def __init__(self, store: Store, *replies: ProposalFinished, priced: bool = True, given: str = "", **llm: Any):
+        settings = LlmSettings(**{"model": MODEL, **llm})
+        stream = EventStream()
+        self.model = ScriptedModel(settings, stream, list(replies), priced=priced)
+        self.solves = Solves(store)
+        self.spent = 0.0
+        everything = replace(Settings(), llm=settings, given=frozenset(filter(None, [given])))
+        self.pair = Pair(TARGET, everything, stream, self.model, self.solves, lambda: self.spent)
+
+    async def ask(self, text: str = "", words: str = "", remark: str = "") -> str:
+        """Ask; what the model was told last."""
+        came = await self.pair.propose(text, words, remark)
+        self.spent += came.cost_usd or 0.0
+        return self.model.asked[-1][-1]["content"]
+
+
+def test_each_exchange_is_kept(store: Store) -> None:
+    """Request, reply, hash of the prompt, tokens and cost are in the store, and what became of the proposal."""
+
+    async def steps() -> None:
+        desk = Desk(store, finished())
+        await desk.ask()
+        await desk.pair.tried(1, CODE, verdict(1, "wrong", "rank 1 is off", (), None), Collected())
+        await desk.pair.close()
+        (solve,) = desk.solves.solves()
+        (kept,) = desk.solves.proposals(solve.name)
+        assert (solve.model, solve.state) == (MODEL, "stopped")
+        assert (kept.tokens_in, kept.tokens_out, kept.cost, len(kept.prompt)) == (1000, 500, 0.0125, 64)
+        assert "rank 1 is off" in (kept.answer or "")
+
+    asyncio.run(steps())
+
+
+def test_what_is_told_next(store: Store) -> None:
+    """Verdicts, decisions, remarks and the changed file come with the next request, each once."""
+
+    async def steps() -> None:
+        desk = Desk(store, finished())
+        await desk.ask()
+        await desk.pair.tried(1, CODE, verdict(1, "wrong", "rank 1 is off", (), None), Collected())
+        desk.pair.decided(1, "rejected")
+        told = await desk.ask(MINE, "it is slow", "use a ring")
+        for words in (
+            "rank 1 is off",
+            "The user rejected your proposal 1",
+            "return mine(tensor)",
+            "it is slow",
+            "use a ring",
+        ):
+            assert told.count(words) == 1
+        told = await desk.ask(MINE, "it is slow")
+        assert "return mine(tensor)" not in told
+        assert "use a ring" not in told
+
+    asyncio.run(steps())
+
+
+def test_accepted_proposal_is_not_sent_back(store: Store) -> None:
+    """A file that is the model's own proposal, accepted as it was, is not sent to it again."""
+
+    async def steps() -> None:
+        desk = Desk(store, finished())
+        await desk.ask()
+        desk.pair.decided(1, "accepted", CODE)
+        told = await desk.ask(CODE)
+        assert "accepted your proposal 1" in told
+        assert "# proposed" not in told
+
+    asyncio.run(steps())
+
+
+def test_remark_survives_a_failed_request(store: Store) -> None:
+    """A remark that did not reach the model comes with the next request; one that was cancelled does not."""
+
+    async def steps() -> None:
+        failed = finished(code="", outcome="error", trouble="network", reason="no network", reply="")
+        cancelled = finished(code="", outcome="cancelled", reply="")
+        desk = Desk(store, failed, cancelled, finished())
+        await desk.ask(remark="use a ring")
+        assert "use a ring" in await desk.ask(remark="use a tree")
+        told = await desk.ask()
+        assert "use a tree" not in told
+        assert "use a ring" not in told
+
+    asyncio.run(steps())
+
+
+def test_too_long_a_conversation_is_shortened(store: Store) -> None:
+    """Where the conversation has become too long its middle is left out and it is sent again."""
+
+    async def steps() -> None:
+        full = finished(code="", outcome="error", trouble="context", reason="too long", reply="")
+        desk = Desk(store, finished(), finished(), finished(), full, finished())
+        for _ in range(4):
+            await desk.ask()
+        assert len(desk.model.asked[4]) < len(desk.model.asked[3])
+
+    asyncio.run(steps())
+
+
+def test_budget(store: Store) -> None:
+    """What is left of the budget goes with each request; when it is spent none is made."""
+
+    async def steps() -> None:
+        desk = Desk(store, finished(cost_usd=0.75), budget_usd=1.5)
+        await desk.ask()
+        await desk.ask()
+        with pytest.raises(UsageError, match=r"\$1.50 of \$1.50 are spent: raise llm.budget_usd"):
+            await desk.ask()
+        assert len(desk.model.asked) == 2
+
+    asyncio.run(steps())
+
+
+def test_budget_without_a_price(store: Store) -> None:
+    """A budget that was asked for and cannot be held is refused; the usual one is not."""
+
+    async def steps() -> None:
+        asked = Desk(store, finished(cost_usd=None), priced=False, given="llm.budget_usd", budget_usd=1.0)
+        with pytest.raises(SettingsError, match=r"set llm\.input_price"):
+            await asked.ask()
+        usual = Desk(store, finished(cost_usd=None), priced=False)
+        assert await usual.ask()
+
+    asyncio.run(steps())
