@@ -61,6 +61,21 @@ async def test_order(builder: Builder) -> None:
     assert (await builder.build(GOOD, "90", full=True)).way == "cached"
 
 
+async def test_order_that_fails_inside(builder: Builder) -> None:
+    """Whatever goes wrong in the builder, who ordered gets an answer, and the next order is served."""
+    result = await asyncio.wait_for(builder.build(Request(name="k", cuda="// \ud800"), "90", full=True), 20)
+    assert (result.ok, result.machine, "UnicodeEncodeError" in result.reason) == (False, True, True)
+    assert (await builder.build(GOOD, "90", full=True)).ok
+
+
+async def test_cache_that_is_no_folder(builder: Builder) -> None:
+    """Where nothing can be kept the reason names the place, and that it is not the text's fault."""
+    build_cache().parent.mkdir(parents=True, exist_ok=True)
+    build_cache().write_text("a file")
+    result = await builder.build(GOOD, "90", full=True)
+    assert (result.ok, result.machine, str(build_cache()) in result.reason) == (False, True, True)
+
+
 async def test_toolchain(builder: Builder, tools: Path) -> None:
     """The builder tells which compilers and which torch it found, without importing torch."""
     found = await builder.toolchain()

@@ -74,10 +74,37 @@ def test_damaged_library_is_no_library(damage: str, tmp_path: Path) -> None:
     file = store.folder / KEY / "k.so"
     file.chmod(0o644)
     DAMAGES[damage](file)
+    keep(store, OTHER)
     assert store.find(KEY) is None
-    store.remove(KEY)
+    assert names(store) == [OTHER]
     keep(store, KEY)
     assert store.find(KEY) is not None
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_damaged_library_is_in_nobodys_way(damage: str, tmp_path: Path) -> None:
+    """A build that never looked takes the place of a damaged library; clearing removes one, too."""
+    store = cache(tmp_path)
+    for finish in (lambda: keep(store, KEY), store.clear):
+        keep(store, KEY)
+        file = store.folder / KEY / "k.so"
+        file.chmod(0o644)
+        DAMAGES[damage](file)
+        finish()
+        assert (store.find(KEY) is None) == (finish == store.clear)
+    assert names(store) == []
+
+
+def test_file_in_the_place_of_a_library(tmp_path: Path) -> None:
+    """What else lies under a library's address gives way to it."""
+    store = cache(tmp_path)
+    store.folder.mkdir()
+    (store.folder / KEY).write_text("no folder")
+    (store.folder / OTHER).symlink_to(tmp_path)
+    keep(store, KEY)
+    keep(store, OTHER)
+    assert [entry.key for entry in store.entries()] == [KEY, OTHER]
+    assert tmp_path.is_dir()
 
 
 def test_manifest_cannot_point_elsewhere(tmp_path: Path) -> None:
@@ -98,6 +125,37 @@ def test_changed_header(tmp_path: Path) -> None:
         assert store.find(KEY) is not None
         change()
         assert store.find(KEY) is None
+
+
+def test_header_that_is_written_to_during_the_build(tmp_path: Path) -> None:
+    """A library whose header changed after its build began is handed out once and not kept for another time."""
+    store, header = cache(tmp_path), tmp_path / "mine.h"
+    since = time.time() - 1
+    header.write_text("2")
+    with store.workplace() as place:
+        (place / "k.so").write_bytes(b"library")
+        assert store.publish(KEY, place / "k.so", {"name": "k"}, (header,), since) is not None
+    assert store.find(KEY) is None
+
+
+def test_pipe_in_the_place_of_a_header(tmp_path: Path) -> None:
+    """A header that has become a pipe, which nobody writes to, is a changed header and blocks nothing."""
+    store, header = cache(tmp_path), tmp_path / "mine.h"
+    header.write_text("1")
+    keep(store, KEY, headers=(header,))
+    header.unlink()
+    os.mkfifo(header)
+    assert store.find(KEY) is None
+
+
+def test_clock_that_was_set_back(tmp_path: Path) -> None:
+    """Libraries and left folders that seem to be of tomorrow are removed as any others."""
+    store = cache(tmp_path)
+    keep(store, KEY, b"0123456789")
+    age(store, KEY, -90_000)
+    store = cache(tmp_path, limit=5)
+    store.prune()
+    assert store.entries() == []
 
 
 def test_least_lately_used_goes_first(tmp_path: Path) -> None:

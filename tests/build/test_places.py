@@ -22,6 +22,9 @@ SOURCES = {
     "added": ('A = "int a;\\n"\nSRC = A + "int wrong;\\n"\n', Place(3, 16)),
     "elsewhere too": ('OTHER = r"""\n  int wrong;\n"""\nSRC = r"""\n  int wrong;"""\n', Place(6, 7)),
     "f-string": ('N = 3\nSRC = f"""\nint a[{N}];\nint wrong;\n"""\n', Place(5, 0)),
+    "braces": ('N = 3\nSRC = f"""\nvoid f() {{\n  if (a[{N}]) {{ wrong(); }}\n}}\n"""\n', Place(5, 0)),
+    "filled in": ('N = 3\nSRC = f"""\nint a[{N}] = {{1, {N}}}, wrong;\n"""\n', Place(4, 0)),
+    "other line ends": ('SRC = """\r\nint a;\r\n  int wrong;\r\n"""\r\n', Place(4, 7)),
     "accents": ('SRC = """\n// Größe\n/* é */ int wrong;\n"""\n', Place(4, 13)),
 }  # fmt: skip
 
@@ -46,6 +49,14 @@ def test_place_in_the_file(form: str) -> None:
 def test_ambiguous_line_is_not_guessed() -> None:
     """Where the file holds a line twice and the text is no plain literal, no line is claimed."""
     assert found('N = 1\nSRC = f"""{N}\nint wrong;\n"""\nOTHER = """\nint wrong;\n"""\n') == Place()
+    assert found('N = 1\nSRC = f"""int wrong[{N}];"""\nOTHER = f"""int wrong[{N}];"""\n') == Place()
+
+
+@pytest.mark.parametrize("other", ["int {N};", "x {{ wrong", "{N}", "int wrong{N}{N};;", "int wrong[{N}] = 1"])
+def test_other_braces_are_not_taken(other: str) -> None:
+    """A line with braces that cannot have come out as the one in question is not its place."""
+    source = f'N = 1\nM = 2\nSRC = "int wrong[" f"{{M}}" "];"\nOTHER = f"""\n{other}\n"""\n'
+    assert found(source) == Place()
 
 
 def test_column_behind_the_line() -> None:

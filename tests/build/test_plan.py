@@ -71,6 +71,36 @@ def test_unknown_text_is_said(form: str) -> None:
     assert [(call.line, why in call.why) for call in plan.unplanned] == [(line, True)]
 
 
+BOMBS = {
+    "names twice each": 'A0 = ""\n' + "".join(f"A{n + 1} = A{n} + A{n}\n" for n in range(40)),
+    "four times each": 'A0 = ""\n' + "".join(f"A{n + 1} = A{n} + A{n} + A{n} + A{n}\n" for n in range(40)),
+    "long text": f'A0 = "{"x" * 64}"\n' + "".join(f"A{n + 1} = A{n} + A{n}\n" for n in range(16)) + "A40 = A16",
+    "long f-string": f'A0 = "{"x" * 64}"\nA1 = f"{"{A0}" * 100}"\nA2 = f"{"{A1}" * 100}"\nA40 = f"{"{A2}" * 100}"',
+    "lists": 'A0 = ["x"]\n' + "".join(f"A{n + 1} = [A{n}, A{n}]\n" for n in range(40)),
+    "number": "A0 = 7\n" + "".join(f"A{n + 1} = A{n} * A{n}\n" for n in range(30)) + 'A40 = f"{A30}"',
+    "factors": "A40 = " + " * ".join(["9999"] * 900),
+}
+
+
+@pytest.mark.parametrize("form", BOMBS)
+def test_text_that_grows_without_end(form: str) -> None:
+    """Constants that would take for ever to add up, or fill the memory, are left to the ranks."""
+    plan = look(f'{IMPORT}{BOMBS[form]}\ncompile_cuda_extension("k", A40)')
+    assert (plan.planned, len(plan.unplanned)) == ((), 1)
+
+
+def test_text_of_many_lines() -> None:
+    """A text may be added up from hundreds of lines."""
+    lines = " + ".join(f'"int a{n};\\n"' for n in range(500))
+    assert texts(f'{IMPORT}SRC = {lines}\ncompile_cuda_extension("k", SRC)')[0].count("\n") == 500
+
+
+def test_expression_too_deep_to_look_at() -> None:
+    """A file with an expression that no look gets through is left to the ranks."""
+    source = IMPORT + "x = " + " + ".join(["1"] * 3000) + '\ncompile_cuda_extension("k", "int a;")'
+    assert look(source).planned == ()
+
+
 def test_same_request_as_the_rank_makes() -> None:
     """The build that is started ahead is the one that the rank will ask for, flags and folders included."""
     source = (
@@ -120,6 +150,10 @@ BAD: dict[str, dict[str, Any]] = {
     "flag is a list": {"ld_flags": [["-lcuda"]]},
     "zero byte": {"includes": ["/a\0b"]},
     "empty": {"cuda": ""},
+    "half a character": {"cuda": "// \ud800"},
+    "half a character in a flag": {"cuda_flags": ["-DX=\udcff"]},
+    "name without end": {"name": "k" * 300},
+    "ten megabytes": {"cuda": "x" * 10_000_000},
 }
 
 
@@ -127,5 +161,5 @@ BAD: dict[str, dict[str, Any]] = {
 def test_forged_request_is_refused(case: str) -> None:
     """What a rank sends is checked: anything but texts and lists of texts is refused."""
     request_of(GOOD)
-    with pytest.raises(ValueError, match=r"text|list|build"):
+    with pytest.raises(ValueError, match=r"text|list|buil|name"):
         request_of({**GOOD, **BAD[case]})

@@ -106,6 +106,87 @@ async def test_changed_header_of_the_user(desk: Desk) -> None:
     assert (await desk.build()).way == "full"
 
 
+def edit(desk: Desk, old: str, new: str) -> None:
+    """Have the compiler do something else, each time that it stands in its script."""
+    nvcc = Path(desk.tools.nvcc)
+    assert old in nvcc.read_text()
+    nvcc.write_text(nvcc.read_text().replace(old, new))
+
+
+async def test_header_is_repaired(desk: Desk) -> None:
+    """Errors of a text that includes the user's own headers are looked for again: they may stand in a header."""
+    header = desk.folder / "mine.h"
+    header.write_text("BROKEN")
+    edit(desk, 'grep -q BROKEN "$unit"', f"grep -q BROKEN {header}")
+    for request in ({"includes": (str(desk.folder),)}, {"text": f'#include "{header}"'}):
+        header.write_text("BROKEN")
+        assert not (await desk.build(**request)).ok
+        header.write_text("fine")
+        assert (await desk.build(**request)).ok
+
+
+async def test_header_is_saved_while_it_is_compiled(desk: Desk) -> None:
+    """A header that changes during a build is not taken for the one that went into it."""
+    header = desk.folder / "mine.h"
+    header.write_text("1")
+    edit(
+        desk, "exit 0\n", f'[ -n "$unit" ] && echo 2 > {header}; echo "cuda.o: cuda.cu {header}" > cuda.cu.d\nexit 0\n'
+    )
+    assert (await desk.build()).way == "full"
+    assert (await desk.build()).way == "full"
+
+
+async def test_static_library_of_the_user(desk: Desk) -> None:
+    """A library is built anew when a static library that it was linked with has changed."""
+    (desk.folder / "libmine.a").write_text("1")
+    flags = (f"-L{desk.folder}", "-lmine")
+    assert (await desk.build(ld_flags=flags)).way == "full"
+    assert (await desk.build(ld_flags=flags)).way == "cached"
+    (desk.folder / "libmine.a").write_text("2")
+    assert (await desk.build(ld_flags=flags)).way == "full"
+
+
+async def test_folder_beside_the_toolkits(desk: Desk) -> None:
+    """Headers in a folder whose name begins like torch's are the user's own."""
+    folder = desk.folder / "torch_mine"
+    folder.mkdir()
+    (folder / "mine.h").write_text("1")
+    desk = Desk(desk.folder, dataclasses.replace(desk.tools, torch_root=str(desk.folder / "torch")))
+    edit(desk, "exit 0\n", f'echo "cuda.o: cuda.cu {folder}/mine.h" > cuda.cu.d\nexit 0\n')
+    await desk.build()
+    (folder / "mine.h").write_text("2")
+    assert (await desk.build()).way == "full"
+
+
+SAID = {
+    "disk": ("cuda.cu(1): fatal error: error writing to /x.s: No space left on device", "found no room on the disk"),
+    "text": ('cuda.cu(1): error: no x\n    TORCH_CHECK(x, \\"out of memory, Killed\\");', "no x"),
+    "signal": ("\"; kill -SEGV $$; echo \"", "was ended by signal 11 (Segmentation fault)"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", SAID)
+async def test_cause_of_a_failure(case: str, desk: Desk) -> None:
+    """A full disk, an error in a line that speaks of memory, and a compiler's crash are each told as what they are."""
+    said, words = SAID[case]
+    edit(desk, 'cuda.cu(1): error: identifier \\"BROKEN\\" is undefined', said)
+    result = await desk.build("BROKEN")
+    assert (result.ok, result.machine, words in result.reason) == (False, case == "disk", True), result
+    await desk.build("BROKEN")
+    assert desk.compiled == (1 if case == "text" else 2)
+
+
+async def test_compiler_that_makes_nothing(desk: Desk) -> None:
+    """A compiler that ends well without a file is a fault of the machine, and no library."""
+    edit(desk, '[ -n "$out" ]', "false")
+    result = await desk.build()
+    assert (result.ok, result.machine, result.reason) == (
+        False,
+        True,
+        "nvcc ended well and made nothing: check the toolkit",
+    )
+
+
 async def test_endless_template(desk: Desk) -> None:
     """A build that does not end is ended at its limit with everything it started, and says which setting it is."""
     result = await desk.build("HANG", limit=1.0)

@@ -179,6 +179,40 @@ def test_forged_requests(sitting: Sitting) -> None:
     assert sitting.judge(CPP).status == "ok"
 
 
+def test_thousands_of_requests(sitting: Sitting) -> None:
+    """A candidate that asks for more extensions than any needs, all at once, is answered and stops nobody."""
+    asked = (
+        FORGED.partition("for body in")[0]
+        + """
+ends = []
+for n in range(3000):
+    end = socket.socket(socket.AF_UNIX)
+    end.connect(os.environ["TMPDIR"] + "/build")
+    end.sendall(frame({**GOOD, "name": "../" + str(n)}))
+    ends.append(end)
+    if len(ends) == 100:
+        assert all(end.recv(1 << 16) == b"" or True for end in ends)
+        ends.clear()
+assert b"more than 64 different" in ask(frame({**GOOD, "name": "../last"}))
+"""
+        + FORGED.partition("    assert b")[2].partition("\n\n")[2]
+    )
+    verdict = sitting.judge(asked)
+    assert verdict.status in ("ok", "build-error"), verdict.reason
+    assert sitting.judge(CPP).status == "ok"
+
+
+def test_no_room_on_the_disk(sitting: Sitting, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """A build that fails for the machine's fault is not the kernel's: the verdict is infra, ahead or in a rank."""
+    (tmp_path / "builds").write_text("a file")
+    monkeypatch.setenv("PKWB_CACHE_DIR", str(tmp_path))
+    other = Sitting("1", limit=20.0)
+    for source in (CPP, DYNAMIC):
+        verdict = other.judge(source.replace("*= 1.0f", "*= 1.00f"))
+        assert (verdict.status, "check the disk" in verdict.reason) == ("infra", True), verdict.reason
+    other.close()
+
+
 @needs_nvcc
 def test_cuda_candidate_without_a_gpu(sitting: Sitting) -> None:
     """On CPU ranks CUDA code is compiled, kernels' figures are shown at their lines, and the verdict is unknown."""
@@ -226,6 +260,45 @@ def test_build_command(tmp_path: Path) -> None:
     assert "twice" in pkwb("cache", cwd=tmp_path).stdout
     assert pkwb("cache", "clear", cwd=tmp_path).stdout.startswith("removed ")
     assert json.loads(pkwb("cache", "--json", cwd=tmp_path).stdout)["entries"] == []
+
+
+def test_cache_command_knows_raw_kernels(tmp_path: Path) -> None:
+    """`pkwb cache` shows and clears the kernels that ranks compiled with NVRTC, too, and says what it cannot remove."""
+    folder = tmp_path / "cache" / "kernels"
+    folder.mkdir(parents=True)
+    (folder / ("a" * 64)).write_bytes(b'{"entry": "scale\\u001b[31m"}\n' + bytes(1000))
+    (folder / ("b" * 64)).write_bytes(b"damaged")
+    (folder / ".half").write_bytes(b"half")
+    os.utime(folder / ".half", (1, 1))
+    (folder / "mine.txt").write_text("not a kernel")
+    place = {"PKWB_CACHE_DIR": str(tmp_path / "cache")}
+    shown = pkwb("cache", cwd=tmp_path, **place).stdout
+    assert "scale" in shown
+    assert "(damaged)" in shown
+    assert "\x1b" not in shown
+    entries = json.loads(pkwb("cache", "--json", cwd=tmp_path, **place).stdout)["entries"]
+    assert {entry["made_by"] for entry in entries} == {"NVRTC"}
+    assert pkwb("cache", "clear", cwd=tmp_path, **place).stdout.startswith("removed 2 files")
+    assert [path.name for path in folder.iterdir()] == ["mine.txt"]
+
+
+def test_build_command_for_a_backend(tmp_path: Path) -> None:
+    """`pkwb build --backend` fails where the file does not build such text ahead, and says so."""
+    path = compilers(tmp_path / "bin")
+    (tmp_path / "k.py").write_text(CUDA)
+    assert pkwb("build", "k.py", "--full-build", "--backend", "cuda", cwd=tmp_path, PATH=path).returncode == 0
+    done = pkwb("build", "k.py", "--full-build", "--backend", "cpp", cwd=tmp_path, PATH=path)
+    assert (done.returncode, "no C++ text of this file is known" in done.stderr) == (1, True)
+
+
+def test_compiler_that_writes_to_the_terminal(tmp_path: Path) -> None:
+    """Escape sequences in a compiler's message do not reach the terminal."""
+    path = compilers(tmp_path / "bin")
+    nvcc = tmp_path / "bin" / "nvcc"
+    nvcc.write_text(nvcc.read_text().replace("identifier", "\033[31m\033]0;mine\007identifier"))
+    (tmp_path / "k.py").write_text(CUDA.replace("#include", "#error BROKEN\n#include"))
+    done = pkwb("build", "k.py", "--full-build", cwd=tmp_path, PATH=path)
+    assert (done.returncode, "\x1b" in done.stdout + done.stderr, "identifier" in done.stdout) == (1, False, True)
 
 
 def test_build_command_tells_errors(tmp_path: Path) -> None:

@@ -275,3 +275,21 @@ def test_calls_that_claim_no_time_at_all_are_suspect() -> None:
 
     assert (verdict.status, verdict.speedup) == ("suspect", None)
     assert all(math.isfinite(event.speedup.high) for event in figures)
+
+
+@pytest.mark.parametrize("rank", [0, 1])
+def test_a_reference_rank_that_dies_while_calls_are_timed_is_no_fault_of_the_kernel(rank: int) -> None:
+    """When a rank that runs the reference is killed while calls are timed, the attempt is made again on new ranks."""
+    sitting = Sitting("1", samples=100)
+    try:
+        attempt = sitting.submit(with_middle("time.sleep(0.01)"))
+        sitting.until(lambda: bool(sitting.of(TimingProgress, attempt)))
+        baseline = sitting.engine._baseline
+        assert baseline is not None
+        os.kill(baseline.pids[rank], signal.SIGKILL)
+        verdict = sitting.verdict()
+
+        assert (verdict.status, verdict.reason) == ("ok", "")
+        assert [note for note in sitting.of(Notice, 0) if "started anew" in note.text]
+    finally:
+        sitting.close()

@@ -13,6 +13,7 @@ from tests.widgets.script import REFERENCE
 from tests.widgets.stage import Stage, stage
 from widgets.screens.proposal import ProposalScreen
 from workbench.config import LlmSettings
+from workbench.events import Diagnostic
 
 LLM = LlmSettings(model=MODEL)
 
@@ -246,3 +247,130 @@ async def test_agent_loop(tmp_path: Path) -> None:
 
         assert not place.app.desk.model.busy
         assert place.app.editor_pane.editor.text == REFERENCE
+
+
+async def test_agent_loop_goes_on(tmp_path: Path) -> None:
+    """A loop that was stopped goes on where it was: the proposal that it had made is judged then."""
+    made, make = scripted(finished(), finished(code=CODE + "# again\n"))
+    async with stage(tmp_path, client=make, llm=LLM) as place:
+        place.runner.end()
+        await place.pilot.press("escape", "0", "L")
+        await place.until(lambda: len(place.runner.given) == 2)
+        place.runner.end("wrong", "rank 1 is off")
+        await place.until(lambda: len(place.runner.given) == 3)
+        await place.pilot.press("L")
+        await place.until(lambda: "ended by stopped" in said(place))
+        await place.pilot.press("m", *"ring", "enter")
+        await place.until(lambda: len(made[0].asked) == 3)
+        place.runner.end()
+        await place.until(lambda: not place.app.desk.model.busy)
+        await place.pilot.press("L")
+        await place.until(lambda: len(place.runner.given) == 4)
+
+        assert place.runner.given[3][0].text == CODE + "# again\n"
+
+
+async def test_steered(tmp_path: Path) -> None:
+    """A remark while the loop runs goes with its next request."""
+    made, make = scripted(finished(), finished(code=CODE + "# again\n"))
+    async with stage(tmp_path, client=make, llm=LLM) as place:
+        place.runner.end()
+        await place.pilot.press("escape", "0", "L")
+        await place.until(lambda: len(place.runner.given) == 2)
+        await place.pilot.press("m", *"ring", "enter")
+        await place.until(lambda: "told with the next request" in place.messages())
+        place.runner.end("wrong", "rank 1 is off")
+        await place.until(lambda: len(made[0].asked) == 2)
+
+        assert "A remark of the user: ring" in made[0].asked[1][-1]["content"]
+
+
+async def test_text_that_changed_meanwhile(tmp_path: Path) -> None:
+    """Text that another program wrote while the proposal was looked at is not replaced by it."""
+    _, make = scripted(finished())
+    async with stage(tmp_path, client=make, llm=LLM) as place:
+        await ask(place)
+        await diff(place)
+        place.path.write_text("def solution(tensor):\n    return other(tensor)\n")
+        await place.until(lambda: "other(tensor)" in place.app.editor_pane.editor.text)
+        await place.pilot.press("a")
+        await place.until(lambda: "your text has changed meanwhile" in said(place))
+
+        assert "other(tensor)" in place.app.editor_pane.editor.text
+
+
+async def test_again_from_the_proposal(tmp_path: Path) -> None:
+    """A remark on the proposal that is looked at asks for another one."""
+    made, make = scripted(finished())
+    async with stage(tmp_path, client=make, llm=LLM) as place:
+        await ask(place)
+        await diff(place)
+        await place.pilot.press("m", *"a ring", "enter")
+        await place.until(lambda: len(made[0].asked) == 2)
+
+        assert "A remark of the user: a ring" in made[0].asked[1][-1]["content"]
+
+
+async def test_cancelled_from_anywhere(tmp_path: Path) -> None:
+    """The key that cancels a run cancels a reply where nothing runs; text is typed meanwhile."""
+    _, make = scripted(finished(), hold=True)
+    async with stage(tmp_path, client=make, llm=LLM) as place:
+        place.runner.end()
+        await place.pilot.press("escape", "0", "p")
+        await place.until(lambda: "Here it is." in said(place))
+        await place.pilot.press("4", *"abc")
+        assert place.app.editor_pane.editor.text.startswith("abc")
+        await place.pilot.press("f3")
+        await place.until(lambda: "■ cancelled" in said(place))
+
+
+async def test_quit_asks(tmp_path: Path) -> None:
+    """Leaving while a reply comes is asked about, and ends the request."""
+    made, make = scripted(finished(), hold=True)
+    async with stage(tmp_path, client=make, llm=LLM) as place:
+        place.runner.end()
+        await place.pilot.press("escape", "0", "p")
+        await place.until(lambda: "Here it is." in said(place))
+        await place.pilot.press("ctrl+q", "y")
+        await place.until(lambda: made[0].closed)
+
+
+async def test_new_conversation(tmp_path: Path) -> None:
+    """A new conversation begins without what was said before; what was spent stays."""
+    made, make = scripted(finished())
+    async with stage(tmp_path, client=make, llm=LLM) as place:
+        await ask(place)
+        await place.pilot.press("R")
+        await place.until(lambda: "p asks for a proposal" in said(place))
+        assert "$0.0125" in said(place)
+        await ask(place)
+
+        assert len(made[0].asked[1]) == len(made[0].asked[0])
+
+
+async def test_small_terminal(tmp_path: Path) -> None:
+    """At 80x24 the pane has the screen, and the diff is in one column."""
+    _, make = scripted(finished())
+    async with stage(tmp_path, size=(80, 24), client=make, llm=LLM) as place:
+        place.runner.end()
+        await ask(place)
+        assert "a file of" in said(place)
+        await diff(place)
+        await place.pilot.press("h", "y")
+        await place.until(lambda: place.app.editor_pane.editor.text == CODE)
+
+
+async def test_marks_are_of_the_file(tmp_path: Path) -> None:
+    """Errors of a proposal that is tried mark no line of the text in the editor, which is another."""
+    _, make = scripted(finished())
+    async with stage(tmp_path, client=make, llm=LLM) as place:
+        place.runner.end()
+        await ask(place)
+        await place.pilot.press("t")
+        await place.until(lambda: len(place.runner.given) == 2)
+        place.runner.emit(Diagnostic(attempt=2, severity="error", message="no", path=str(place.path), line=3, column=1))
+        place.runner.end("load-error", "no")
+        await place.until(lambda: "✗ load-error" in said(place))
+        await place.pilot.pause()
+
+        assert not place.app.editor_pane.editor.marks

@@ -60,7 +60,7 @@ class Builder:
         try:
             result = await self._service.build(order, lambda found: self._early(number, found))
         except Exception as error:
-            result = Result(name=order.request.name, ok=False, way="none", reason=_words(error))
+            result = Result(name=order.request.name, ok=False, way="none", reason=_words(error), machine=True)
         finally:
             self._jobs.pop(number, None)
         self._send({"event": "built", "id": number, "result": plain(result)})

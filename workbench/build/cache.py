@@ -125,7 +125,8 @@ class Cache:
         for key in self._keys():
             self.remove(key)
         self.sweep()
-        return sum(entry.size for entry in entries)
+        left = set(self._keys())
+        return sum(entry.size for entry in entries if entry.key not in left)
 
     def prune(self) -> None:
         """Remove the least lately used entries until the limit is kept, but none that is in use."""

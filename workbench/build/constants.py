@@ -10,7 +10,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-
 _MOST_STEPS = 100_000
 """Expressions that are looked at in one file: names that refer to names twice each could go on for ever."""
 _LONGEST = 4_000_000

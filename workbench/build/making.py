@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+import signal
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -25,6 +26,7 @@ Stages = Sequence[Sequence[Command]]
 _OUT_OF_MEMORY = re.compile(
     r"out of memory|bad_alloc|virtual memory exhausted|signal 9\b|Cannot allocate memory|Killed"
 )
+_LONGEST_LINE = 300
 _NO_ROOM = re.compile("No space left on device|Disk quota exceeded|File too large")
 _OF_THE_TEXT = re.compile(rf"\s|(?:{'|'.join(map(re.escape, (CUDA_UNIT, CPP_UNIT)))})[(:]\d+(?!.*\berror writing to)")
 """Lines of a compiler that quote the user's text or are about it."""
@@ -47,12 +49,14 @@ class Order:
 
 @dataclass(frozen=True, kw_only=True)
 class Made:
-    """What the stages came to. ``final``: the same request would fail again, the text being at fault."""
+    """What the stages came to. ``final``: the same request would fail again, the text being at fault; ``machine``: the
+    machine is."""
 
     ok: bool
     findings: tuple[Finding, ...]
     reason: str = ""
     final: bool = False
+    machine: bool = False
     output: str = ""
     """What the last command printed, where all went well."""
 
@@ -101,8 +105,7 @@ class Maker:
         made = await run_stages(stages, place, self._slots, order.limit, texts)
         name = order.request.name
         if not made.ok:
-            final = made.final and stands_alone(order.request, linked=not made.findings[0].unit)
-            return Result(name=name, ok=False, way=made_by, findings=made.findings, reason=made.reason, final=final)
+            return _failed(order.request, made, made_by)
         facts = {
             "name": name,
             "made_by": made_by,
@@ -114,7 +117,7 @@ class Maker:
         entry = self._cache.publish(self.key(order, made_by), output, facts, files, since)
         if entry is None:
             reason = f"the library could not be kept in {self._cache.folder}: free some disk space"
-            return Result(name=name, ok=False, way=made_by, reason=reason)
+            return Result(name=name, ok=False, way=made_by, reason=reason, machine=True)
         return _result(order.request, entry, made_by)
 
     async def _runtime(self, limit: float) -> Path | None:
@@ -137,6 +140,18 @@ def _result(request: Request, entry: Entry, way: Way) -> Result:
     return Result(name=request.name, ok=True, way=way, library=library, made_by=made_by, findings=found)
 
 
+def _failed(request: Request, made: Made, made_by: MadeBy) -> Result:
+    return Result(
+        name=request.name,
+        ok=False,
+        way=made_by,
+        findings=made.findings,
+        reason=made.reason,
+        final=made.final and stands_alone(request, linked=not made.findings[0].unit),
+        machine=made.machine,
+    )
+
+
 def write_units(request: Request, place: Path) -> dict[str, str]:
     """Write the units of a request into a job's folder; their texts as the user wrote them, by name."""
     texts = {unit: text for unit, text in ((CUDA_UNIT, request.cuda), (CPP_UNIT, request.cpp)) if text}
@@ -155,6 +170,9 @@ async def run_stages(stages: Stages, place: Path, slots: Slots, limit: float, te
             done += jobs
         if not all(job.ok for job in done):
             break
+        if missing := next((one for one in stage if one.output and not (place / one.output).exists()), None):
+            words = f"{Path(missing.argv[0]).name} ended well and made nothing: check the toolkit"
+            return Made(ok=False, findings=(Finding(severity="error", message=words),), reason=words, machine=True)
     found = findings("\n".join(job.output for job in done), texts)
     failed = next((job for job in done if not job.ok), None)
     if failed is None:
@@ -183,6 +201,14 @@ def _failure(job: Done, found: tuple[Finding, ...], limit: float) -> Made:
         return Made(ok=False, findings=found, reason=error.message, final=True)
     else:
         last = [line for line in job.output.splitlines() if line.strip()][-1:]
-        words = f"{program} failed with code {job.code}{': ' + last[0].strip() if last else ''}"
+        words = f"{program} {_end_of(job.code)}{': ' + last[0].strip()[:_LONGEST_LINE] if last else ''}"
     error = Finding(severity="error", message=words)
-    return Made(ok=False, findings=(error, *(f for f in found if f.severity != "error")), reason=words)
+    rest = tuple(one for one in found if one.severity != "error")
+    return Made(ok=False, findings=(error, *rest), reason=words, machine=_NO_ROOM.search(said) is not None)
+
+
+def _end_of(code: int) -> str:
+    """How a compiler ended that said nothing of use."""
+    if code >= 0:
+        return f"failed with code {code}"
+    return f"was ended by signal {-code} ({signal.strsignal(-code) or 'unknown'})"

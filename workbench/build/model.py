@@ -104,6 +104,8 @@ class Result:
     """A compiler or torch is missing or does not fit: nothing was tried."""
     final: bool = False
     """The text is at fault: the same request would fail again."""
+    machine: bool = False
+    """The machine is at fault, or pkwb: there is no room on the disk, say, or the cache cannot be written."""
     slim_note: str = ""
     """Why the slim build was not taken, where it was not."""
 

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 
 from workbench.commands.arguments import add_flags, add_json, flag_values
 from workbench.config import Settings
-from workbench.errors import INTERRUPTED, InfraError
+from workbench.errors import INTERRUPTED, BuilderError, InfraError
 from workbench.events import BuildFinished, Diagnostic, Event, EventStream, to_json
-from workbench.report import build_text, progress_lines
+from workbench.report import build_text, progress_lines, safe
 from workbench.settings import load_settings
 from workbench.source import read_source
 from workbench.stopping import unless_stopped
@@ -30,6 +30,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
     parser.add_argument("file", metavar="FILE", type=Path, help="Python file with calls that build extensions")
     add_flags(parser, "build.full", "build.arch")
+    parser.add_argument(
+        "--backend", choices=tuple(_TEXTS), help="fail unless the file builds text of this backend ahead of a run"
+    )
     parser.add_argument(
         "--show", choices=("ptx", "sass"), help="print PTX or machine code (SASS) of the kernels instead of building"
     )
@@ -51,7 +54,20 @@ def run(arguments: argparse.Namespace) -> int:
         return _summary(found, arguments.json)
     if asyncio.run(unless_stopped(_build(settings, source, stream))) is None:
         return INTERRUPTED
+    if arguments.backend and not _builds_text(source, arguments.backend):
+        words = f"no {_TEXTS[arguments.backend][1]} of this file is known before it runs: give it as a constant"
+        stream.emit(Diagnostic(severity="error", message=words, path=str(source.path)))
     return _summary(found, arguments.json)
+
+
+_TEXTS = {"cuda": ("cuda", "CUDA text"), "cpp": ("cpp", "C++ text"), "parallelkittens": ("cuda", "CUDA text")}
+"""By backend: where its text is in a request, and in words. The other backends build nothing ahead."""
+
+
+def _builds_text(source: Source, backend: str) -> bool:
+    from workbench.build.plan import look
+
+    return any(getattr(item.request, _TEXTS[backend][0]) for item in look(source.text).planned)
 
 
 async def _build(settings: Settings, source: Source, stream: EventStream) -> bool:
@@ -63,7 +79,9 @@ async def _build(settings: Settings, source: Source, stream: EventStream) -> boo
     try:
         await building.begin()
         await building.finish()
-    except Stop:
+    except (BuilderError, Stop) as error:
+        if isinstance(error, BuilderError):
+            print(f"pkwb: {error}", file=sys.stderr)
         return False
     finally:
         await building.end()
@@ -131,7 +149,7 @@ def _summary(found: list[Event], as_json: bool) -> int:
         facts = [{key: value for key, value in dataclasses.asdict(build).items() if key in _FACTS} for build in builds]
         print(json.dumps({"event": "build", "ok": ok, "builds": facts}))
     else:
-        print("\n".join(map(_line, builds)) or "nothing in this file is built ahead of a run")
+        print("\n".join(safe([_line(build) for build in builds])) or "nothing in this file is built ahead of a run")
     return 0 if ok else InfraError.exit_code if not wrong else 1
 
 

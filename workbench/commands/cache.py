@@ -1,18 +1,21 @@
-"""``pkwb cache``: libraries that were built and are kept."""
+"""``pkwb cache``: what was built and is kept, libraries and raw kernels."""
 
 from __future__ import annotations
 
 import argparse
 import json
+import sys
 import time
 from typing import TYPE_CHECKING
 
 from workbench.commands.arguments import add_json
+from workbench.errors import UsageError
+from workbench.report import safe
 from workbench.settings import load_settings
 from workbench.tables import table
 
 if TYPE_CHECKING:
-    from workbench.build.cache import Cache
+    from workbench.build.cache import Cache, Entry
 
 _MEGABYTE = 1e6
 
@@ -33,40 +36,51 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Show or clear."""
     from workbench.build.cache import Cache
+    from workbench.build.kernel_files import kernel_files
     from workbench.flow.builder import GIGABYTE, build_cache
+    from workbench.flow.zygote import kernel_cache
 
     limit = load_settings().build.cache
     cache = Cache(build_cache(), int(limit * GIGABYTE))
-    return _clear(cache, arguments.json) if arguments.what == "clear" else _show(cache, limit, arguments.json)
+    entries = sorted([*cache.entries(), *kernel_files(kernel_cache())], key=lambda entry: entry.used, reverse=True)
+    if arguments.what == "clear":
+        return _clear(cache, len(entries), arguments.json)
+    return _show(cache, entries, limit, arguments.json)
 
 
-def _clear(cache: Cache, as_json: bool) -> int:
-    count = len(cache.entries())
-    freed = cache.clear()
-    words = f"removed {count} files, {freed / _MEGABYTE:.1f} MB, from {cache.folder}"
-    print(json.dumps({"removed": count, "bytes": freed, "folder": str(cache.folder)}) if as_json else words)
-    return 0
+def _clear(cache: Cache, count: int, as_json: bool) -> int:
+    from workbench.build.kernel_files import clear_kernel_files, kernel_files
+    from workbench.flow.zygote import kernel_cache
+
+    freed = cache.clear() + clear_kernel_files(kernel_cache())
+    left = len(cache.entries()) + len(kernel_files(kernel_cache()))
+    words = f"removed {count - left} files, {freed / _MEGABYTE:.1f} MB, from {cache.folder} and {kernel_cache()}"
+    facts = {"removed": count - left, "bytes": freed, "folder": str(cache.folder), "kernels": str(kernel_cache())}
+    print(json.dumps(facts) if as_json else words)
+    if left:
+        print(f"pkwb: {left} files could not be removed: check the rights of these folders", file=sys.stderr)
+    return UsageError.exit_code if left else 0
 
 
-def _show(cache: Cache, limit: float, as_json: bool) -> int:
-    entries = list(reversed(cache.entries()))
+def _show(cache: Cache, entries: list[Entry], limit: float, as_json: bool) -> int:
+    from workbench.flow.zygote import kernel_cache
+
     total = sum(entry.size for entry in entries)
     if as_json:
         kept = [
             {"key": entry.key, "name": entry.name, "made_by": entry.made_by, "bytes": entry.size, "used": entry.used}
             for entry in entries
         ]
-        facts = {"folder": str(cache.folder), "bytes": total, "limit_bytes": int(limit * 1e9), "entries": kept}
-        print(json.dumps(facts))
+        facts = {"folder": str(cache.folder), "kernels": str(kernel_cache()), "bytes": total}
+        print(json.dumps({**facts, "limit_bytes": int(limit * 1e9), "entries": kept}))
         return 0
     rows = [
         (entry.name, entry.made_by, f"{entry.size / _MEGABYTE:.2f}", time.strftime("%F %T", time.localtime(entry.used)))
         for entry in entries
     ]
     head = ("name", "made by", "MB", "last used")
-    print("\n".join([*(table(head, rows, right=(2,)) if rows else []), _total(len(entries), total, limit, cache)]))
+    words = f"{len(entries)} files, {total / _MEGABYTE:.1f} MB"
+    where = f"libraries in {cache.folder}, at most {limit:g} GB; raw kernels (NVRTC) in {kernel_cache()}"
+    lines = [*(table(head, rows, right=(2,)) if rows else []), f"{words}: {where}"]
+    print("\n".join(safe(lines)))
     return 0
-
-
-def _total(count: int, total: int, limit: float, cache: Cache) -> str:
-    return f"{count} files, {total / _MEGABYTE:.1f} MB of at most {limit:g} GB, in {cache.folder}"

@@ -247,8 +247,8 @@ class Attempt:
         shown: set[int] = set()
         show = partial(self._show_at_once, index, count, shown)
         late = await settle(futures, self._set, self._patience(), call_failed, show)
-        found = await self._answers(futures, late)
         raise_infra(futures)
+        found = await self._answers(futures, late)
         ranks = settle_ranks(found)
         for summary, answer in zip(ranks, found):
             if summary.rank not in shown:
@@ -345,9 +345,9 @@ class Attempt:
         patience = self._patience()
         patience = dataclasses.replace(patience, limit=limit, stall=patience.stall + quiet)
         late = await settle(futures, self._set, patience, call_failed)
+        raise_infra(futures)
         if late or any(not f.done() or f.result().get("gone") or call_failed(f.result()) for f in futures):
             self._stop(await self._answers(futures, late))
-        raise_infra(futures)
         return [future.result() for future in futures]
 
     def _progress(self, figures: TimingFigures, held: Yardstick) -> None:

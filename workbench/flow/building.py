@@ -188,17 +188,19 @@ class Building:
             early=lambda found: self._early(request, found),
         )
         for finding in result.findings or _reasons(result):
-            self._tell(request, finding, result.no_tools)
+            self._tell(request, finding, result.no_tools or result.machine)
         summary = BuildSummary(name=result.name, path=result.way, made_by=result.made_by, seconds=result.seconds)
         self.summaries.append(summary)
         told = {"ok": result.ok, "reason": result.reason, "slim_note": result.slim_note}
         self._emit(BuildFinished(**dataclasses.asdict(summary), **told))  # type: ignore[arg-type]
+        if result.machine:
+            raise BuilderError(f"{result.name} could not be built: {result.reason}")
         return result
 
-    def _tell(self, request: Request, finding: Finding, no_tools: bool) -> None:
+    def _tell(self, request: Request, finding: Finding, no_fault: bool) -> None:
         """Tell a finding. That there is no compiler is a warning: the file may run without what it could build."""
         diagnostic = self._diagnostic(request, finding)
-        if no_tools:
+        if no_fault:
             diagnostic = dataclasses.replace(diagnostic, severity="warning")
         elif finding.severity == "error" and self.failure is None:
             self.failure = diagnostic

@@ -51,7 +51,7 @@ async def settle(
         if patience.paused():
             deadline, stall_at = deadline + now - looked, stall_at + now - looked
         looked = now
-        if grace_end is None and (candidates.exits or any(f.done() and failed(f.result()) for f in futures)):
+        if grace_end is None and (candidates.exits or any(f.done() and _over(f.result(), failed) for f in futures)):
             grace_end = now + GRACE_S
         if grace_end is not None and now >= grace_end:
             return False
@@ -64,6 +64,11 @@ async def settle(
         await _next_change(pending, candidates, min(deadline, stall_at, grace_end or deadline) - now)
     await _deaths_known(futures, candidates)
     return False
+
+
+def _over(message: Message, failed: Callable[[Message], bool]) -> bool:
+    """Whether a rank failed, or its judge could not go on, the reference's rank having died for example."""
+    return "error" in message or failed(message)
 
 
 def _unanswered(

@@ -216,10 +216,15 @@ def rank_environment(directory: Path) -> dict[str, str]:
         "TMPDIR": str(directory),
         # a thread that spins for its next share of work takes the core from another rank's thread that has some
         "OMP_WAIT_POLICY": "PASSIVE",
-        "KERNELS_CACHE_DIR": str(cache_dir() / "kernels"),
+        "KERNELS_CACHE_DIR": str(kernel_cache()),
         "GLOO_SOCKET_IFNAME": "lo0" if sys.platform == "darwin" else "lo",
     }
     return {**kept, **own, **NO_MULTICAST, **NO_WATCHDOG, **BY_BUS}
+
+
+def kernel_cache() -> Path:
+    """The folder of raw kernels that ranks compiled."""
+    return cache_dir() / "kernels"
 
 
 async def ended(process: subprocess.Popen[bytes]) -> None:

@@ -33,7 +33,7 @@ Dims = int | Sequence[int]
 ROOTS = ("CUTLASS_ROOT", "THUNDERKITTENS_ROOT")
 """Variables that name a checkout of a header-only library; its ``include`` folder is searched where one is set."""
 CACHE = "KERNELS_CACHE_DIR"
-"""Variable that names the folder where compiled kernels are kept; ``~/.cache/pkwb/kernels`` without it."""
+"""Variable that names the folder where compiled kernels are kept; ``~/.cache/pkwb/kernels`` without it, if any."""
 _ARCH_WITHOUT_GPU = "sm_90a"
 _CACHE_BYTES = 256 << 20
 _SMEM_ATTRIBUTE, _WIDE_CLUSTER_ATTRIBUTE = 8, 14
@@ -284,15 +284,18 @@ def _folder() -> Path:
 def _stamps(folders: Iterable[str]) -> Iterator[tuple[str, int, int]]:
     """Name, size and time of every header that a source may include."""
     for path in (path for folder in folders for path in sorted(Path(folder).rglob("*.*h*"))):
-        yield str(path), path.stat().st_size, path.stat().st_mtime_ns
+        with contextlib.suppress(OSError):  # an editor's lock is a link that leads nowhere
+            facts = path.stat()
+            yield str(path), facts.st_size, facts.st_mtime_ns
 
 
 def _read(key: str) -> _Built | None:
-    path = _folder() / key
-    with contextlib.suppress(OSError, ValueError, KeyError):
+    with contextlib.suppress(OSError, RuntimeError, ValueError, KeyError, TypeError):
+        path = _folder() / key
         head, cubin = path.read_bytes().split(b"\n", 1)
         stored = json.loads(head)
-        os.utime(path)
+        with contextlib.suppress(OSError):
+            os.utime(path)
         if stored["sha256"] == hashlib.sha256(cubin).hexdigest():
             return stored["entry"], stored["parameters"], cubin
     return None
@@ -302,12 +305,16 @@ def _publish(key: str, built: _Built) -> None:
     """Keep a result under its key; a folder that cannot be written only costs time."""
     entry, parameters, cubin = built
     head = {"entry": entry, "parameters": parameters, "sha256": hashlib.sha256(cubin).hexdigest()}
-    with contextlib.suppress(OSError):
+    with contextlib.suppress(OSError, RuntimeError):
         folder = _folder()
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.NamedTemporaryFile(dir=folder, prefix=".", delete=False) as file:
-            file.write(json.dumps(head).encode() + b"\n" + cubin)
-        os.replace(file.name, folder / key)
+            try:
+                file.write(json.dumps(head).encode() + b"\n" + cubin)
+                file.flush()
+                os.replace(file.name, folder / key)
+            except OSError:
+                os.unlink(file.name)
         _trim(folder)
 
 
