@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import secrets
 import sqlite3
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from sessions.model import Attempt, Outcome, Proposal, Solve
@@ -61,6 +62,29 @@ class Solves:
         }
         self._store.write(lambda db: _insert(db, "solves", values))
         return self.solve(str(values["name"]))
+
+    def claim(self, name: str) -> Callable[[], None]:
+        """Keep other programs from going on with a run while this one lives; what is returned lets go of it.
+
+        UsageError where another one has it. Nothing is claimed in a store that is in memory.
+        """
+        if self._store.path is None:
+            return lambda: None
+        place = self._store.path.with_name(f"{name}.running")
+        try:
+            file = open(place, "wb")  # noqa: SIM115  it is held as long as the run lasts
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            file.close()
+            raise UsageError(f"{name} runs in another pkwb: end it there before you go on with it") from None
+        except OSError:
+            return lambda: None  # a file system without locks, or a full one
+
+        def release() -> None:
+            place.unlink(missing_ok=True)
+            file.close()
+
+        return release
 
     def mark(self, name: str, state: str, reason: str = "") -> None:
         """Set the state of a run."""

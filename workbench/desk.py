@@ -72,9 +72,11 @@ class Desk:
 
     async def close(self) -> None:
         """End the model's work, stop the watcher and end the ranks; safe to call twice."""
-        await self.model.close()
-        await self.files.close()
-        await self.runs.close()
+        try:
+            await self.model.close()
+        finally:
+            await self.files.close()
+            await self.runs.close()
 
     def _made(self, name: str, pane: Widget) -> None:
         self.panes[name] = pane

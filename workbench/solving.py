@@ -50,6 +50,8 @@ class Solving:
         self._work: asyncio.Task[SolveFinished] | None = None
         self._last: SolveFinished | None = None
         self._trouble = False
+        self.best = ""
+        """The text of the best version, after the run; empty where none is right."""
 
     async def run(self) -> SolveFinished | None:
         """The last word; None when it was interrupted before it began. No process is left when it returns.
@@ -73,6 +75,8 @@ class Solving:
             pass
         finally:
             await asyncio.gather(engine.close(), client.close())
+            if self._last is not None and self._last.best_digest:
+                self.best = store.source(self._last.best_digest)
             store.close()
             if self._gone is not None:
                 raise self._gone

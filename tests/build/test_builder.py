@@ -130,12 +130,12 @@ asyncio.run(Builder(settings()).build(ENDLESS, "90", full=True))
 
 
 async def test_parent_is_killed(tools: Path) -> None:
-    """After kill -9 of pkwb neither builder nor compiler is left, and the cache holds nothing half."""
-    parent = subprocess.Popen([sys.executable, "-c", PARENT], env=environment())
+    """After kill -9 of pkwb neither builder nor compiler nor a folder is left, and the cache holds nothing half."""
+    parent = subprocess.Popen([sys.executable, "-c", PARENT], env=environment(TMPDIR=str(tools)))
     child = await asyncio.wait_for(there(tools / "hangs"), 20)
     parent.kill()
     parent.wait()
     assert await asyncio.wait_for(gone(child), 20)
     assert len(calls(tools)) == 1
-    while list(build_cache().iterdir()):
+    while list(build_cache().iterdir()) or list(tools.glob("pkwb-build-*")):
         await asyncio.sleep(0.005)

@@ -11,6 +11,7 @@ import pytest
 
 from tests.e2e import candidates
 from tests.e2e.conftest import Start
+from tests.e2e.processes import left_of
 from tests.e2e.sitting import Sitting
 from tests.llm.server import KEY, RATE_LIMITED, WRONG_KEY, Reply, Server, fenced, serving
 
@@ -18,7 +19,7 @@ MODEL, EDITOR = "0 Model", "1_allreduce_pytorch.py"
 GOOD = candidates.good("from the model")
 PER_TOKEN = 1024
 """Bytes that a streamed token may cost."""
-SLOW = Reply(fenced(GOOD * 3, before="Let me think about the ring. " * 20), piece=4, pause=0.03)
+SLOW = Reply(fenced(GOOD * 3, before="Let me think about the ring. " * 5), piece=4, pause=0.02)
 """A long reply, one token after the other."""
 
 
@@ -115,13 +116,27 @@ def test_bytes_while_streaming(pair: Sitting, server: Server, whole_screen: bool
 
 
 def test_typing_while_streaming(pair: Sitting, server: Server) -> None:
-    """Text is typed and saved while a reply comes."""
-    server.script(SLOW)
+    """Text is typed and saved while a reply comes, and the reply goes on then."""
+    server.script(Reply(fenced(GOOD), wait_after=2))
     pair.press("p")
-    pair.sees(MODEL, "c cancels")
+    pair.wait(server.waiting.is_set)
     pair.go("4")
     pair.type_at_top("# typed meanwhile")
     pair.press("save")
     pair.wait(lambda: pair.path.read_text().startswith("# typed meanwhile"))
+    assert "c cancels" in pair.pane(MODEL)
+    server.go.set()
 
-    pair.sees(MODEL, "c cancels")
+    pair.sees(MODEL, "a file of")
+
+
+def test_nothing_is_left(pair: Sitting, server: Server) -> None:
+    """When pkwb is killed while a reply comes, the process that asks models ends, and the provider sees it leave."""
+    server.script(Reply(fenced(GOOD), wait_after=2))
+    pair.press("p")
+    pair.wait(server.waiting.is_set)
+    pair.look()
+    pair.process.kill()
+    pair.wait(server.gone.is_set)
+
+    pair.wait(lambda: not left_of(pair.known))

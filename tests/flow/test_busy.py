@@ -17,7 +17,7 @@ SPINNING = without(
     "    data = bytes(1 << 20)\n"
     "    while True:\n"
     "        hashlib.sha256(data)\n"
-    "for _ in range(2):\n"
+    "for _ in range(4):\n"
     "    threading.Thread(target=spin, daemon=True).start()\n"
     "def solution(tensor):\n"
     "    out = tensor.clone()\n"
@@ -69,9 +69,10 @@ def sitting() -> Iterator[Sitting]:
     made.close()
 
 
-@pytest.mark.parametrize(("text", "expected"), [(GOOD, False), (SPINNING, True)], ids=["waits", "spins"])
-def test_threads_that_slow_the_reference_are_told(sitting: Sitting, text: str, expected: bool) -> None:
+def test_threads_that_slow_the_reference_are_told(sitting: Sitting, monkeypatch: pytest.MonkeyPatch) -> None:
     """A candidate whose threads spin while the reference is timed carries a flag; one that waits does not."""
-    verdict = sitting.judge(text)
-    assert verdict.status == "ok"
-    assert any(flag.startswith("busy (") for flag in verdict.flags) is expected
+    waits = sitting.judge(GOOD)
+    monkeypatch.setattr("workbench.flow.busy._LEAST_CORES", 0.05)  # what it gets of a machine that others use too
+    spins = sitting.judge(SPINNING)
+    assert (waits.status, spins.status) == ("ok", "ok")
+    assert [any(flag.startswith("busy (") for flag in verdict.flags) for verdict in (waits, spins)] == [False, True]

@@ -34,6 +34,10 @@ class Reply:
     raw: str = ""
     tokens: tuple[int, int] = (1000, 500)
     """Tokens in and out that the usage claims."""
+    empty: int = 0
+    """Pieces without text that come first."""
+    called: bool = False
+    """Whether a call of a tool comes before the text."""
     piece: int = 20
     """Characters of a streamed piece."""
     pause: float = 0.0
@@ -163,6 +167,11 @@ def _lines(reply: Reply, request: dict[str, Any]) -> Iterator[str]:
     if reply.raw:
         yield reply.raw
         return
+    for _ in range(reply.empty):
+        yield _event(request, [_choice({"content": ""})])
+    if reply.called:
+        call = {"index": 0, "id": "call-1", "type": "function", "function": {"name": "run", "arguments": "{}"}}
+        yield _event(request, [_choice({"tool_calls": [call]})])
     for name, text in (("reasoning_content", reply.thinking), ("content", reply.text)):
         for start in range(0, len(text), reply.piece):
             yield _event(request, [_choice({name: text[start : start + reply.piece]})])

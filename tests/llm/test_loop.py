@@ -15,7 +15,7 @@ from sessions.solves import Solves
 from sessions.store import Store
 from tests.sessions.samples import target
 from workbench.config import LlmSettings, Settings
-from workbench.errors import SettingsError
+from workbench.errors import SettingsError, StoreError, UsageError
 from workbench.events import (
     Event,
     EventStream,
@@ -206,6 +206,14 @@ def test_budget_without_a_price_is_refused(run: Run) -> None:
     assert run.model.asked == []
 
 
+def test_budget_stops_where_a_reply_cannot_be_counted(run: Run) -> None:
+    """A reply of unknown cost is judged, and no other one is asked for under a budget."""
+    run.cost = None
+    finished = run.go(budget_usd=1.0, steps=5)
+    assert (finished.ending, len(run.model.asked), finished.correct) == ("budget", 1, 1)
+    assert "could not be counted" in finished.reason
+
+
 def test_usual_budget_without_a_price_is_told(run: Run) -> None:
     """Where nobody asked for a budget the run goes on, and says what alone ends it."""
     run.priced, run.cost = False, None
@@ -274,6 +282,45 @@ def test_killed_while_judging_is_judged_on_resume(run: Run, kept: Solves) -> Non
     again = run.go(resume=first.run, steps=1)
     assert (run.model.asked, run.engine.sources) == ([], [code(1)])
     assert (again.best_step, again.correct) == (1, 1)
+
+
+def test_run_of_another_program_is_left_alone(run: Run) -> None:
+    """A run that goes on elsewhere cannot be resumed at the same time; when it has ended, it can."""
+    seen: list[str] = []
+
+    def prepare(solver: Solver) -> None:
+        def resume_too(number: int) -> None:
+            with pytest.raises(UsageError, match="runs in another pkwb") as caught:
+                solver.solves.claim(solver.name)
+            seen.append(str(caught.value))
+
+        run.model.before = resume_too
+
+    run.prepare = prepare
+    first = run.go(steps=1)
+    assert len(seen) == 1
+    run.prepare = lambda solver: None
+    assert run.go(resume=first.run, steps=2).best_step == 1
+    assert [path.name for path in run.path.parent.iterdir() if path.suffix == ".running"] == []
+
+
+def test_store_that_fails_stops_the_run(run: Run) -> None:
+    """A disk that is full ends the run with its reason before more is spent, and the best version is still named."""
+
+    def prepare(solver: Solver) -> None:
+        keep = solver.solves.propose
+
+        def full(*about: Any) -> int:
+            if len(run.model.asked) > 1:
+                raise StoreError("the store cannot be used: database or disk is full")
+            return keep(*about)
+
+        solver.solves.propose = full  # type: ignore[method-assign]
+
+    run.prepare = prepare
+    finished = run.go(steps=5)
+    assert (finished.ending, finished.best_step, len(run.model.asked)) == ("trouble", 1, 2)
+    assert "disk is full" in finished.reason
 
 
 def test_pause_and_remark(run: Run) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import dataclasses
 import os
 import signal
@@ -17,6 +18,7 @@ from tests.llm.server import KEY, Reply, fenced, serving
 from workbench.config import LlmSettings
 from workbench.errors import ProposerError, SettingsError
 from workbench.events import Event, EventStream, ProposalDelta, ProposalFinished, ProposalWaiting, ProposerChanged
+from workbench.llm import client
 from workbench.llm.client import Messages, ModelClient
 
 GOOD = "def solution(tensor):\n    return tensor\n"
@@ -194,9 +196,16 @@ def test_no_token_for_too_long(talk: Talk) -> None:
 
 
 BROKEN = {
-    "connection lost in the code": (Reply(fenced(GOOD * 5), cut_after=4), "cut-off", "was cut off"),
+    "connection lost in the code": (
+        Reply(fenced(GOOD * 5), cut_after=4),
+        "cut-off",
+        "The reply broke off: openai/fake",
+    ),
     "reply too long": (Reply(fenced(GOOD * 5)[:60], finish="length"), "cut-off", "was cut off"),
     "words only": (Reply("I would rather not."), "no-code", "no block of code"),
+    "all tokens thought away": (Reply(thinking="Hm. " * 9, finish="length"), "cut-off", "raise llm.max_tokens"),
+    "thinking alone": (Reply(thinking="Hm. " * 9), "no-code", "went into thinking"),
+    "a tool": (Reply(called=True, finish="tool_calls"), "no-code", "called a tool"),
     "not JSON": (Reply(raw="data: {not json\n\n"), "error", "try again"),
     "a web page": (Reply(body="<html>hello</html>"), "no-code", "an OpenAI-compatible server"),
 }
@@ -217,6 +226,88 @@ def test_connection_lost_after_the_code(talk: Talk) -> None:
     with serving(Reply(fenced(GOOD) + "And now some words about it. " * 9, cut_after=8)) as server:
         finished = talk.ask(server.url)
     assert (finished.outcome, finished.code) == ("code", GOOD)
+
+
+def test_pieces_without_text_are_no_life(talk: Talk) -> None:
+    """A server that keeps the line open with empty pieces is given up like one that is silent."""
+    with serving(Reply("hello", empty=400, pause=0.02)) as server:
+        finished = talk.ask(server.url, timeout=0.4, retries=0)
+        assert server.gone.wait(20)
+    assert (finished.outcome, finished.trouble) == ("error", "timeout")
+
+
+def test_endless_reply(talk: Talk) -> None:
+    """A reply is taken up to a million characters, also where they come in one piece."""
+    with serving(Reply("x" * 2_000_000, piece=2_000_000)) as server:
+        finished = talk.ask(server.url)
+    assert (finished.outcome, len(finished.reply)) == ("cut-off", 1_000_001)
+
+
+@pytest.mark.parametrize("tokens", [(-(10**6), -5), (10**40, 10**40)], ids=["negative", "too many"])
+def test_tokens_that_cannot_be(talk: Talk, tokens: tuple[int, int]) -> None:
+    """A count of tokens that cannot be is not believed; an estimate takes its place, so that the budget holds."""
+    with serving(Reply(fenced(GOOD), tokens=tokens)) as server:
+        finished = talk.ask(server.url, input_price=1.0, output_price=1.0)
+    assert 0 < finished.tokens_in < 1000 > finished.tokens_out > 0
+    assert finished.cost_usd == pytest.approx((finished.tokens_in + finished.tokens_out) / 1e6)
+
+
+def test_thinking_is_paid_for(talk: Talk) -> None:
+    """Where the server counts no tokens, those of the thinking are in the estimate."""
+    thinking = Reply(fenced(GOOD), thinking="I wonder about ring and tree. " * 50, tokens=(0, 0))
+    with serving(thinking, Reply(fenced(GOOD), tokens=(0, 0))) as server:
+        long, short = talk.ask(server.url), talk.ask(server.url)
+    assert long.tokens_out > short.tokens_out + 200
+
+
+@pytest.mark.parametrize("reply", [fake.error(400, "bad hunter2-hunter2"), Reply("Your key is hunter2-hunter2.")])
+def test_key_of_any_name_is_taken_out(own: Talk, monkeypatch: pytest.MonkeyPatch, reply: Reply) -> None:
+    """A server that repeats the key, in an error or in a reply, does not get it into what is kept, whatever its
+    variable is called."""
+    monkeypatch.setenv("MY_LOGIN", "hunter2-hunter2")
+    with serving(reply) as server:
+        finished = own.ask(server.url, key_env="MY_LOGIN")
+    assert server.keys == ["Bearer hunter2-hunter2"]
+    assert "hunter2" not in finished.reply + finished.reason
+    assert "<MY_LOGIN>" in finished.reply + finished.reason
+
+
+def test_process_that_is_stuck_is_ended(own: Talk, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A process that does not answer any more is ended and said so, and the next request has a new one."""
+    with serving(fenced(GOOD)) as server:
+        assert own.ask(server.url).outcome == "code"
+        stuck = own.client._process
+        assert stuck is not None
+        os.kill(stuck.pid, signal.SIGSTOP)
+        monkeypatch.setattr(client, "_LOADING_S", 0.2)
+        finished = own.ask(server.url, timeout=0.1)
+        assert (finished.outcome, finished.trouble) == ("error", "proposer")
+        assert "did not answer any more" in finished.reason
+        monkeypatch.undo()
+        assert own.ask(server.url).outcome == "code"
+        assert stuck.poll() is not None
+
+
+def test_stuck_process_is_ended_after_a_cancelled_request(own: Talk, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A process that does not end a cancelled request is ended itself, so that the next one is not stuck behind it."""
+    monkeypatch.setattr(client, "_STOP_S", 0.1)
+    with serving(fenced(GOOD)) as server:
+        assert own.ask(server.url).outcome == "code"
+        stuck = own.client._process
+        assert stuck is not None
+        os.kill(stuck.pid, signal.SIGSTOP)
+
+        async def cancelled() -> None:
+            asked = asyncio.ensure_future(own.asking(server.url))
+            await asyncio.sleep(0)
+            asked.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await asked
+            while own.of(ProposerChanged) == []:
+                await asyncio.sleep(0.005)
+
+        own.run(cancelled())
+        assert own.ask(server.url).outcome == "code"
 
 
 def test_cost_by_own_prices(talk: Talk) -> None:
@@ -300,16 +391,16 @@ def test_litellm_that_cannot_be_loaded(own: Talk, tmp_path: Path, monkeypatch: p
 
 def test_no_model_named(talk: Talk) -> None:
     """Without a model nothing is started, and the message names flag and setting."""
-    client = dataclasses.replace(talk.client, settings=LlmSettings())
+    nameless = dataclasses.replace(talk.client, settings=LlmSettings())
     with pytest.raises(SettingsError, match=r"--model PROVIDER/MODEL, or set llm\.model"):
-        client.warm()
+        nameless.warm()
 
 
 def test_password_in_the_address(talk: Talk) -> None:
     """An address with a password in it is refused, since settings are kept with each run; the message has none."""
-    client = dataclasses.replace(talk.client, settings=LlmSettings(model="m", api_base="http://me:hunter2@host/v1"))
+    settings = LlmSettings(model="m", api_base="http://me:hunter2@host/v1")
     with pytest.raises(SettingsError, match=r"llm\.key_env") as caught:
-        client.warm()
+        dataclasses.replace(talk.client, settings=settings).warm()
     assert "hunter2" not in str(caught.value)
 
 

@@ -148,6 +148,55 @@ def test_headers_of_libraries(root: str | None, tmp_path: Path, monkeypatch: pyt
 
 
 @needs_nvrtc
+@pytest.mark.parametrize("name", ["tile.inl", "tile", "deep/tile.hpp"])
+def test_headers_of_any_name(name: str, tmp_path: Path) -> None:
+    """A change counts in whatever a source includes; links that lead nowhere, such as an editor's locks, do not."""
+    header = tmp_path / "include" / name
+    header.parent.mkdir(parents=True)
+    (header.parent / ".#tile.h").symlink_to("user@host.17")
+    (header.parent / "gone.h").symlink_to("nowhere")
+    text = f'#include "{name}"\nextern "C" __global__ void k(PARAMETERS) {{}}\n'
+    for parameters, known in (("int* x", ("Q",)), ("int* x, float y", ("Q", "f"))):
+        header.write_text(f"#define PARAMETERS {parameters}\n")
+        kernels._compiled.cache_clear()
+        assert kernels.compile(text, "k", include_paths=[str(tmp_path / "include")]).parameters == known
+
+
+@needs_nvrtc
+def test_user_without_a_home(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A user of no known home, as in many containers, gets kernels all the same; so does one who may only read."""
+
+    def homeless() -> Path:
+        raise RuntimeError("Could not determine home directory.")
+
+    def read_only(path: Path) -> None:
+        raise PermissionError(path)
+
+    first = kernels.compile(SCALE, NAME)
+    kernels._compiled.cache_clear()
+    with monkeypatch.context() as reading:
+        reading.setattr(kernels, "_run", refuse)
+        reading.setattr("os.utime", read_only)
+        assert kernels.compile(SCALE, NAME).cubin == first.cubin
+    monkeypatch.delenv(kernels.CACHE)
+    monkeypatch.setattr("pathlib.Path.home", homeless)
+    kernels._compiled.cache_clear()
+    assert kernels.compile(SCALE, NAME).cubin == first.cubin
+
+
+@needs_nvrtc
+def test_disk_without_room(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where there is no room for a kernel it compiles, and leaves nothing half behind."""
+
+    def full(*_paths: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("os.replace", full)
+    assert kernels.compile(SCALE, NAME).parameters
+    assert list(cache.iterdir()) == []
+
+
+@needs_nvrtc
 def test_kept_on_disk(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Another process that asks for the same kernel gets it without NVRTC; another option or name is another kernel."""
     first = kernels.compile(SCALE, NAME)

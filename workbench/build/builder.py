@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import shutil
 import signal
 import socket
 import sys
@@ -95,11 +96,15 @@ def _order(message: Message) -> Order:
 
 
 def main(fd: int, options: str) -> None:
-    """Run the process; ``options`` is JSON with ``python``, ``folder`` and ``limit_bytes`` of the cache."""
+    """Run the process; ``options`` is JSON: ``python``, ``folder`` and ``limit_bytes`` of the cache, and ``home``.
+
+    The home is removed at the end: the parent may have been killed.
+    """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     chosen = json.loads(options)
     cache = Cache(Path(chosen["folder"]), chosen["limit_bytes"])
     asyncio.run(_serve(fd, cache, chosen["python"]))
+    shutil.rmtree(chosen["home"], ignore_errors=True)
 
 
 async def _serve(fd: int, cache: Cache, python: str) -> None:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import ast
+import bisect
 import functools
 import io
 import re
 import tokenize
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple, overload
 
 from workbench.build.constants import Text
 
@@ -54,10 +57,15 @@ def _only_place(line: str, source: str) -> Place:
     bare = line.strip()
     if len(bare) < _SHORTEST:
         return Place()
-    others = [other.strip() for other in source.split("\n")]
+    others = _bare_lines(source)
     found = [number for number, other in enumerate(others, 1) if other == bare]
     found = found or [number for number, other in enumerate(others, 1) if _is_made_of(bare, other)]
     return Place(found[0]) if len(found) == 1 else Place()
+
+
+@functools.lru_cache(maxsize=4)
+def _bare_lines(source: str) -> list[str]:
+    return [line.strip() for line in source.split("\n")]
 
 
 def _is_made_of(line: str, written: str) -> bool:
@@ -93,75 +101,116 @@ def _holds(line: str, pieces: list[str]) -> bool:
 def _written_place(written: Text, source: str, offset: int) -> Place:
     for part, node in written.parts:
         if offset < len(part) or (offset == len(part) and written.parts[-1][0] is part):
-            places = literal_places(node, source) if node is not None else []
+            places = literal_places(node, source) if node is not None else _NOWHERE
             return places[offset] if offset < len(places) else Place()
         offset -= len(part)
     return Place()
 
 
+class Places(Sequence[Place]):
+    """Where each character of a text is written, and the place behind the last; found out when it is asked for."""
+
+    def __init__(self, runs: list[_Run], length: int) -> None:
+        self._runs = runs
+        self._starts = [run.start for run in runs]
+        self._length = length
+
+    def __len__(self) -> int:
+        return self._length
+
+    @overload
+    def __getitem__(self, index: int) -> Place: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Place]: ...
+
+    def __getitem__(self, index: int | slice) -> Place | Sequence[Place]:
+        if isinstance(index, slice):
+            return [self[one] for one in range(*index.indices(self._length))]
+        if not 0 <= index < self._length:
+            raise IndexError(index)
+        run = self._runs[bisect.bisect_right(self._starts, index) - 1]
+        return Place(run.line, run.column + index - run.start + 1)
+
+
+class _Run(NamedTuple):
+    """Characters that stand side by side in the source as in the value: the first one's place, column from 0."""
+
+    start: int
+    line: int
+    column: int
+
+
+_NOWHERE = Places([], 0)
+
+
 @functools.lru_cache(maxsize=16)
-def literal_places(node: ast.Constant, source: str) -> list[Place]:
+def literal_places(node: ast.Constant, source: str) -> Places:
     """Where each character of a literal's value is written, and the place behind the last; empty if that is unknown."""
     source = source.replace("\r\n", "\n")
     segment = ast.get_source_segment(source, node)
     if segment is None:
-        return []
+        return _NOWHERE
     column = len(source.split("\n")[node.lineno - 1].encode()[: node.col_offset].decode(errors="replace"))
-    value = ""
-    places: list[Place] = []
-    end = Place()
+    walker = _Walker()
     try:
         for token in tokenize.generate_tokens(io.StringIO(f"({segment})").readline):
             if token.type == tokenize.STRING:
-                text, found, end = _token_places(token, node.lineno, column)
-                value, places = value + text, places + found
+                _walk_token(walker, token, node.lineno, column)
     except (tokenize.TokenError, SyntaxError, ValueError):
-        return []
-    return [*places, end] if value == node.value else []
+        return _NOWHERE
+    return walker.places() if "".join(walker.value) == node.value else _NOWHERE
 
 
-def _token_places(token: tokenize.TokenInfo, line: int, column: int) -> tuple[str, list[Place], Place]:
-    """One literal's value and places; ``line`` and ``column`` are where the first token of the constant begins."""
+def _walk_token(walker: _Walker, token: tokenize.TokenInfo, line: int, column: int) -> None:
+    """One literal; ``line`` and ``column`` are where the first token of the constant begins."""
     prefix = re.match(r"[a-zA-Z]*", token.string)
     raw = prefix is not None and "r" in prefix[0].lower()
     body = token.string[len(prefix[0]) if prefix else 0 :]
     quotes = 3 if body[:3] in ('"""', "'''") else 1
     position = len(token.string) - len(body) + quotes
-    row, at = line + token.start[0] - 1, token.start[1] - 1 + column if token.start[0] == 1 else token.start[1]
-    walker = _Walker(row, at + position)
-    inner = body[quotes:-quotes]
-    value, places = walker.walk(inner, raw)
-    return value, places, Place(walker.line, walker.column + 1)
+    walker.line = line + token.start[0] - 1
+    walker.column = position + (token.start[1] - 1 + column if token.start[0] == 1 else token.start[1])
+    walker.walk(body[quotes:-quotes], raw)
 
 
 class _Walker:
-    """Goes through a literal's text character by character."""
+    """Goes through the text between the quotes of literals, notes their value and where it is written."""
 
-    def __init__(self, line: int, column: int) -> None:
-        self.line = line
-        self.column = column
+    def __init__(self) -> None:
+        self.line = self.column = 0
+        self.value: list[str] = []
+        self._runs: list[_Run] = []
+        self._length = 0
 
-    def walk(self, inner: str, raw: bool) -> tuple[str, list[Place]]:
-        """The value of the text between the quotes, and where each character of it is written."""
-        value: list[str] = []
-        places: list[Place] = []
-        index = 0
-        while index < len(inner):
-            escape = None if raw else _ESCAPE.match(inner, index)
-            piece = escape[0] if escape else inner[index]
-            here = Place(self.line, self.column + 1)
-            for character in _meaning(piece) if escape else piece:
-                value.append(character)
-                places.append(here)
-            self._step(piece)
-            index += len(piece)
-        return "".join(value), places
+    def walk(self, inner: str, raw: bool) -> None:
+        """Go through one literal."""
+        done = 0
+        for escape in () if raw else _ESCAPE.finditer(inner):
+            self._plain(inner[done : escape.start()])
+            self._note(_meaning(escape[0]), escape[0])
+            done = escape.end()
+        self._plain(inner[done:])
 
-    def _step(self, piece: str) -> None:
-        if piece.endswith("\n"):
+    def places(self) -> Places:
+        """What was found."""
+        return Places([*self._runs, _Run(self._length, self.line, self.column)], self._length + 1)
+
+    def _plain(self, text: str) -> None:
+        *lines, last = text.split("\n")
+        for line in lines:
+            self._note(f"{line}\n", f"{line}\n")
+        self._note(last, last)
+
+    def _note(self, value: str, written: str) -> None:
+        if value:
+            self._runs.append(_Run(self._length, self.line, self.column))
+            self.value.append(value)
+            self._length += len(value)
+        if written.endswith("\n"):
             self.line, self.column = self.line + 1, 0
         else:
-            self.column += len(piece)
+            self.column += len(written)
 
 
 def _meaning(escape: str) -> str:

@@ -67,10 +67,11 @@ def run(arguments: argparse.Namespace) -> int:
     settings, target, solve = _resumed(arguments) if arguments.resume else _new(arguments)
     check_required(settings.llm.require)
     show = _print_json if arguments.json else _print_line
-    finished = asyncio.run(Solving(target, settings, show, arguments.remark, solve).run())
+    solving = Solving(target, settings, show, arguments.remark, solve)
+    finished = asyncio.run(solving.run())
     if finished is None:
         return INTERRUPTED
-    _conclude(finished, settings, arguments)
+    _conclude(finished, solving.best, arguments)
     return _exit_code(finished)
 
 
@@ -84,6 +85,12 @@ def _resumed(arguments: argparse.Namespace) -> tuple[Settings, Target, Solve]:
     """As it was begun; flags of the call go first where they are about the model."""
     flags = flag_values(arguments)
     solve = _kept(arguments.resume, load_settings(flags))
+    for name in ("model", "feedback"):
+        begun = getattr(solve, name)
+        if flags.get(f"llm.{name}", begun) != begun:
+            raise UsageError(
+                f"{solve.name} has --{name} {begun} to its end, so that scores can tell; begin another run"
+            )
     ranks = {"ranks.world": solve.world, "ranks.device": solve.device}
     begun = {"run.backend": solve.backend, "run.size": solve.size, "run.dtype": solve.dtype, **ranks}
     settings = load_settings({**flags, **begun})
@@ -113,20 +120,12 @@ def _kept(name: str, settings: Settings) -> Solve:
         store.close()
 
 
-def _conclude(finished: SolveFinished, settings: Settings, arguments: argparse.Namespace) -> None:
+def _conclude(finished: SolveFinished, best: str, arguments: argparse.Namespace) -> None:
     """The best version into its file, and for people the summary."""
-    if arguments.output is not None and finished.best_digest:
-        write_atomic(arguments.output, _source(finished.best_digest, settings))
+    if arguments.output is not None and best:
+        write_atomic(arguments.output, best)
     if not arguments.json:
         print("\n".join(safe(_summary(finished, arguments.output))), flush=True)
-
-
-def _source(digest: str, settings: Settings) -> str:
-    store = open_store(settings, create=False, thorough=False)
-    try:
-        return store.source(digest)
-    finally:
-        store.close()
 
 
 def _summary(finished: SolveFinished, output: Path | None) -> list[str]:

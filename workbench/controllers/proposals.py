@@ -27,6 +27,8 @@ class Proposals:
     def __init__(self, app: Workbench, desk: Desk, again: Callable[[str], Awaitable[None]]) -> None:
         self._app, self._desk, self._again = app, desk, again
         self._screen: ProposalScreen | None = None
+        self._trying: set[str] = set()
+        """Digests of texts that are judged, or wait for it."""
         self.pair: Pair | None = None
 
     @property
@@ -73,14 +75,19 @@ class Proposals:
 
         one = self._needed()
         code = text or one.code
-        tried = self._talk.worth(code)
-        if tried is not None and tried.verdict is None:
-            raise UsageError("it is being judged already")
-        kept = self.pair.kept.get(one.number) if self.pair is not None and code == one.code else None
-        bench = await self._desk.runs.bench()
-        proposed = Proposed(one.model, kept.id) if kept is not None else None
         source = make_source(self._desk.target.path, code)
-        verdict, collected = await bench.judging(self._desk.stream).judge(source, proposed)
+        if source.digest in self._trying:
+            raise UsageError("it is being judged already")
+        if self._desk.runs.busy:
+            self._app.tell("it is judged when the attempt that runs is over", "information")
+        kept = self.pair.kept.get(one.number) if self.pair is not None and code == one.code else None
+        proposed = Proposed(one.model, kept.id) if kept is not None else None
+        bench = await self._desk.runs.bench()
+        self._trying.add(source.digest)
+        try:
+            verdict, collected = await bench.judging(self._desk.stream).judge(source, proposed)
+        finally:
+            self._trying.discard(source.digest)
         if self.pair is not None and kept is not None:
             await self.pair.tried(one.number, code, verdict, collected)
 

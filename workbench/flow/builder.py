@@ -118,6 +118,7 @@ class Builder:
             "python": self._settings.ranks.python,
             "folder": str(build_cache()),
             "limit_bytes": int(self._settings.build.cache * GIGABYTE),
+            "home": str(home),
         }
         kept = {name: os.environ[name] for name in _COMPILERS if name in os.environ}
         with open(home / "builder.log", "wb") as log:

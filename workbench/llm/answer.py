@@ -28,8 +28,11 @@ class Answer:
     finish: str = field(init=False, default="")
     """The provider's reason of the end; ``cancelled`` and ``broken`` are ours."""
     usage: Any = field(init=False, default=None)
+    called: bool = field(init=False, default=False)
+    """Whether the model called a tool, of which there are none."""
     chunks: list[Any] = field(init=False, default_factory=list)
     _pieces: list[str] = field(init=False, default_factory=list)
+    _thoughts: list[str] = field(init=False, default_factory=list)
     _untold: list[tuple[str, bool]] = field(init=False, default_factory=list)
     _told: float = field(init=False, default=0.0)
     _timer: asyncio.TimerHandle | None = field(init=False, default=None)
@@ -41,20 +44,28 @@ class Answer:
         return "".join(self._pieces).encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
     @property
+    def thinking(self) -> str:
+        """What the model told of its thinking."""
+        return "".join(self._thoughts).encode("utf-8", "replace").decode()
+
+    @property
     def full(self) -> bool:
         """Whether so much has come that no more is taken."""
         return self._characters > _MOST_CHARACTERS
 
-    def take(self, chunk: Any) -> None:
-        """Add a streamed chunk, in OpenAI's form."""
+    def take(self, chunk: Any) -> bool:
+        """Add a streamed chunk, in OpenAI's form; whether it brought text."""
+        before = self._characters
         self.chunks.append(chunk)
         self.usage = getattr(chunk, "usage", None) or self.usage
         for choice in chunk.choices[:1]:
             self.finish = choice.finish_reason or self.finish
+            self.called = self.called or bool(getattr(choice.delta, "tool_calls", None))
             for name, thinking in _PARTS:
                 text = getattr(choice.delta, name, None)
-                if text:
-                    self._add(text, thinking)
+                if text and isinstance(text, str):
+                    self._add(text[: _MOST_CHARACTERS + 1 - self._characters], thinking)
+        return self._characters > before
 
     def flush(self) -> None:
         """Tell what has not been told yet."""
@@ -71,8 +82,7 @@ class Answer:
     def _add(self, text: str, thinking: bool) -> None:
         if self.first_token_s is None:
             self.first_token_s = time.monotonic() - self.started
-        if not thinking:
-            self._pieces.append(text)
+        (self._thoughts if thinking else self._pieces).append(text)
         self._characters += len(text)
         self._untold.append((text, thinking))
         early = _FLUSH_S - (time.monotonic() - self._told)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import hashlib
 import itertools
 import json
@@ -14,7 +15,7 @@ import urllib.parse
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from workbench.config import LlmSettings
 from workbench.errors import ProposerError, SettingsError
@@ -43,6 +44,14 @@ _OWN_VARIABLES = {
     "LITELLM_LOG": "CRITICAL",
 }
 _LONGEST = 64 << 20
+_LAST_BYTES = 4096
+_LOADING_S = 120.0
+"""Longest silence of the process that asks models beside the time that a model may take."""
+_STOP_S = 10.0
+"""Time for ending a request that was cancelled."""
+_STUCK = "it did not answer any more"
+_THOUGHT = "The reply has no answer, its tokens went into thinking: raise llm.max_tokens, or take another model."
+_CALLED = "The model called a tool instead of answering, and none is offered: take one that answers in text."
 _EMPTY = "The reply is empty: check that {place} is an OpenAI-compatible server and serves {model}."
 
 
@@ -61,6 +70,8 @@ class _Job:
     answered: asyncio.Future[Message]
     replies: bool
     """Whether pieces of a reply come, which are told."""
+    heard: float
+    """When something was heard of it last, in the event loop's time; later where it has said that it waits."""
 
 
 @dataclass
@@ -73,7 +84,9 @@ class ModelClient:
     _jobs: dict[int, _Job] = field(init=False, default_factory=dict)
     _process: subprocess.Popen[bytes] | None = field(init=False, default=None)
     _wire: Wire | None = field(init=False, default=None)
-    _log: Path | None = field(init=False, default=None)
+    _log: IO[bytes] | None = field(init=False, default=None)
+    _stopping: dict[int, asyncio.TimerHandle] = field(init=False, default_factory=dict)
+    """Requests that were cancelled and have not ended yet."""
     _buried: asyncio.Task[None] | None = field(init=False, default=None)
 
     def warm(self) -> None:
@@ -144,35 +157,47 @@ class ModelClient:
     async def _order(self, order: Message, *, replies: bool, number: int = 0) -> Message:
         self.warm()
         number = number or next(self._numbers)
-        job = self._jobs[number] = _Job(asyncio.get_running_loop().create_future(), replies)
+        loop = asyncio.get_running_loop()
+        job = self._jobs[number] = _Job(loop.create_future(), replies, loop.time())
         self._send({**order, "id": number})
         try:
-            return await asyncio.shield(job.answered)
+            return await self._answer(job)
         except asyncio.CancelledError:
             self._cancelled(number, job)
             raise
         finally:
             self._jobs.pop(number, None)
 
+    async def _answer(self, job: _Job) -> Message:
+        """What comes of a request; a process that is silent for longer than it can have a reason for is ended."""
+        loop, patience = asyncio.get_running_loop(), _LOADING_S + 2 * self.settings.timeout
+        while not job.answered.done():
+            left = job.heard + patience - loop.time()
+            if left <= 0:
+                self._give_up(_STUCK)
+            await asyncio.wait({job.answered}, timeout=max(0.0, left))
+        return job.answered.result()
+
     def _cancelled(self, number: int, job: _Job) -> None:
         self._send({"op": "cancel", "id": number})
+        if job.replies and self._wire is not None:
+            later = asyncio.get_running_loop().call_later
+            self._stopping[number] = later(_STOP_S, self._give_up, _STUCK)
         if job.replies:
             self.stream.emit(ProposalFinished(proposal=number, model=self.settings.model, outcome="cancelled"))
 
     def _spawn(self, fd: int) -> subprocess.Popen[bytes]:
         path = [*(entry for entry in sys.path if entry), str(_ROOT)]
-        descriptor, name = tempfile.mkstemp(prefix="pkwb-proposer-", suffix=".log")
-        self._log = Path(name)
-        with open(descriptor, "wb") as log:
-            return subprocess.Popen(
-                [sys.executable, "-I", "-c", _BOOT.format(path=path, fd=fd)],
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-                pass_fds=(fd,),
-                env={**os.environ, **_OWN_VARIABLES},
-                start_new_session=True,
-            )
+        self._log = tempfile.TemporaryFile()  # noqa: SIM115  it is read when the process has ended
+        return subprocess.Popen(
+            [sys.executable, "-I", "-c", _BOOT.format(path=path, fd=fd)],
+            stdin=subprocess.DEVNULL,
+            stdout=self._log,
+            stderr=self._log,
+            pass_fds=(fd,),
+            env={**os.environ, **_OWN_VARIABLES},
+            start_new_session=True,
+        )
 
     def _send(self, message: Message) -> None:
         if self._wire is not None:
@@ -184,7 +209,11 @@ class ModelClient:
             self.stream.emit(ProposerChanged(state="ready", elapsed_s=message["seconds"]))
         elif event == "failed":
             self._give_up(f"{message['detail']}; install litellm beside pkwb")
+        elif message["id"] in self._stopping:
+            if event == "finished":
+                self._stopping.pop(message["id"]).cancel()
         elif message["id"] in self._jobs:
+            self._jobs[message["id"]].heard = asyncio.get_running_loop().time()
             _TOLD.get(event, ModelClient._answered)(self, message["id"], message)
 
     def _give_up(self, reason: str) -> None:
@@ -197,6 +226,7 @@ class ModelClient:
         self.stream.emit(ProposalDelta(proposal=number, text=message["text"], thinking=message["thinking"]))
 
     def _waiting(self, number: int, message: Message) -> None:
+        self._jobs[number].heard += message["seconds"]
         self.stream.emit(ProposalWaiting(proposal=number, seconds=message["seconds"], reason=message["reason"]))
 
     def _answered(self, number: int, message: Message) -> None:
@@ -227,37 +257,47 @@ class ModelClient:
             return "cancelled", Found("cancelled", reason="cancelled")
         if answer["trouble"] and not answer["reply"]:
             return "error", Found("error", reason=answer["reason"])
-        if not answer["reply"].strip() and answer["finish"] != "length":
-            place = self.settings.api_base or "the provider"
-            return "no-code", Found("no-code", reason=_EMPTY.format(place=place, model=self.settings.model))
         found = find_code(answer["reply"], answer["finish"])
+        if not answer["reply"].strip():
+            found = dataclasses.replace(found, reason=self._empty(answer))
+        elif found.outcome == "cut-off" and answer["trouble"]:
+            found = dataclasses.replace(found, reason=f"The reply broke off: {answer['reason']}")
         return found.outcome, found
+
+    def _empty(self, answer: Message) -> str:
+        if answer["called"]:
+            return _CALLED
+        place = self.settings.api_base or "the provider"
+        thought = answer["thought"] or answer["finish"] == "length"
+        return _THOUGHT if thought else _EMPTY.format(place=place, model=self.settings.model)
 
     def _closed(self, reason: str) -> None:
         self._wire = None
         process, self._process = self._process, None
         if process is not None:
             self._buried = asyncio.ensure_future(ended(process))
-        words = redacted(self._last_words() or reason)
+        words = redacted(reason if reason == _STUCK else self._last_words() or reason, self.settings.key_env)
         self.stream.emit(ProposerChanged(state="gone", detail=words))
         self._end_jobs(f"the process that asks models has ended ({words}); the next request starts it anew")
         self._drop_log()
 
     def _end_jobs(self, reason: str) -> None:
+        while self._stopping:
+            self._stopping.popitem()[1].cancel()
         for job in self._jobs.values():
             if not job.answered.done():
                 job.answered.set_result(_no_answer(reason))
 
     def _last_words(self) -> str:
-        try:
-            lines = self._log.read_text(errors="replace").strip().splitlines() if self._log else []
-        except OSError:
-            lines = []
+        if self._log is None:
+            return ""
+        self._log.seek(max(0, self._log.seek(0, os.SEEK_END) - _LAST_BYTES))
+        lines = self._log.read().decode(errors="replace").strip().splitlines()
         return lines[-1][:300] if lines else ""
 
     def _drop_log(self) -> None:
         if self._log is not None:
-            self._log.unlink(missing_ok=True)
+            self._log.close()
             self._log = None
 
 
@@ -284,5 +324,13 @@ def _new_to_model(messages: Sequence[dict[str, str]]) -> str:
 
 
 def _no_answer(reason: str) -> Message:
-    nothing = {"finish": "", "reply": "", "tokens": (0, 0), "cost": 0.0, "seconds": 0.0, "first_token_s": None}
+    nothing = {
+        "finish": "",
+        "reply": "",
+        "tokens": (0, 0),
+        "cost": 0.0,
+        "seconds": 0.0,
+        "first_token_s": None,
+        "thought": False,
+    }
     return {"event": "finished", "trouble": "proposer", "reason": reason, **nothing}

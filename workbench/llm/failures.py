@@ -44,9 +44,11 @@ _AGAIN: Mapping[ProposalTrouble, int] = {"rate": 100, "server": 100, "network": 
 _MOST_WAIT = 120.0
 """Seconds; who asks for more is not waited for."""
 _HEAD = re.compile(r"^(?:(?:litellm\.)?\w+(?:Error|Exception|Timeout)\b\s*[:-]\s*)+")
+_TAIL = re.compile(r"\s*Original exception:.*", re.DOTALL)
 _SECRET = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|CREDENTIAL", re.IGNORECASE)
 _SHORTEST_SECRET = 8
 _DETAIL = 300
+_MOST_TEXT = 100_000
 
 
 @dataclass(frozen=True)
@@ -71,18 +73,19 @@ class Failure:
 
 def explain(error: BaseException, asked: Asked, tries: int, retries: int) -> Failure:
     """What an exception means, after so many tries of which ``retries`` may be repeats."""
-    text = str(error)
+    text = redacted(str(error), asked.key)[:_MOST_TEXT]
     trouble = _kind(error, text)
-    detail = redacted(_HEAD.sub("", text).strip().splitlines()[0] if text.strip() else type(error).__name__)[:_DETAIL]
+    detail = (_TAIL.sub("", _HEAD.sub("", text)).strip().splitlines() or [type(error).__name__])[0][:_DETAIL]
     words = _WORDS[trouble].format(model=asked.model, key=asked.key, timeout=asked.timeout)
     wait = _wait(error, tries) if tries < min(retries, _AGAIN.get(trouble, 0)) and "quota" not in text else None
     return Failure(trouble, f"{words} ({detail})", wait)
 
 
-def redacted(text: str) -> str:
-    """The text without the values of environment variables that look like secrets."""
+def redacted(text: str, names: str = "", shortest: int = _SHORTEST_SECRET) -> str:
+    """The text without the values of environment variables that look like secrets, or are among ``names``."""
+    named = names.split(", ")
     for name, value in os.environ.items():
-        if _SECRET.search(name) and len(value) >= _SHORTEST_SECRET:
+        if len(value) >= shortest and (name in named or _SECRET.search(name)):
             text = text.replace(value, f"<{name}>")
     return text
 

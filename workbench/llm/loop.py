@@ -12,7 +12,7 @@ from typing import TypeVar
 from sessions.model import Proposal, Proposed, Solve
 from sessions.solves import Solves
 from workbench.config import Settings
-from workbench.errors import SettingsError
+from workbench.errors import SettingsError, StoreError
 from workbench.events import (
     EventStream,
     Notice,
@@ -57,12 +57,15 @@ class _Spent:
 
     usd: float = 0.0
     tokens: int = 0
+    uncounted: bool = False
+    """Whether a reply's cost could not be counted."""
     elsewhere_s: float = 0.0
     """Seconds of this sitting in which the loop waited for the model or the judging."""
 
     def add(self, cost: float | None, tokens: int) -> None:
         """Add one reply."""
         self.usd += cost or 0.0
+        self.uncounted = self.uncounted or cost is None
         self.tokens += tokens
 
 
@@ -85,6 +88,7 @@ class Solver:
     _talks: list[Talk] = field(init=False, default_factory=list)
     _remarks: list[str] = field(init=False, default_factory=list)
     _going: asyncio.Event = field(init=False, default_factory=asyncio.Event)
+    _release: Callable[[], None] = field(init=False, default=lambda: None)
     _labels: dict[int, str] = field(init=False, default_factory=dict)
     """What moves the data, by the ids of proposals that were judged in this sitting."""
     _facts: Facts = field(init=False, default_factory=lambda: Facts(False, None))
@@ -119,7 +123,8 @@ class Solver:
     async def run(self) -> SolveFinished:
         """Run to the end. Cancelled, it ends as ``stopped``, keeps what there is, and lets the cancellation through.
 
-        Raises SettingsError for a budget that cannot be held, errors of the templates, and StoreError.
+        A store that fails ends it as trouble. Raises SettingsError for a budget that cannot be held, UsageError for a
+        run that another program has, and errors of the templates.
         """
         began = time.monotonic()
         await self._begin()
@@ -129,8 +134,13 @@ class Solver:
             ending, reason = await self._samples()
         except _Stop as stop:
             ending, reason = stop.ending, stop.reason
+        except StoreError as error:
+            ending, reason = "trouble", str(error)
         finally:
-            finished = await self._finish(ending, reason, time.monotonic() - began)
+            try:
+                finished = await self._finish(ending, reason, time.monotonic() - began)
+            finally:
+                self._release()
         return finished
 
     async def _begin(self) -> None:
@@ -139,12 +149,14 @@ class Solver:
         if self._llm.budget_usd and not self._facts.priced:
             self._no_price()
         if self.solve is not None:
+            self._release = await asyncio.to_thread(self.solves.claim, self.name)
             await asyncio.to_thread(self.solves.mark, self.name, "running")
             return
         options = {name: dataclasses.asdict(getattr(self.settings, name)) for name in ("llm", "run")}
         hardware = await asyncio.to_thread(hardware_of, self.target)
         about = (self.target, self._llm.model, self._llm.feedback, options, hardware)
         self.solve = await asyncio.to_thread(self.solves.begin, *about)
+        self._release = await asyncio.to_thread(self.solves.claim, self.name)
 
     def _no_price(self) -> None:
         """An error where the user asked for a budget, else a warning that the usual one does not hold."""
@@ -190,6 +202,8 @@ class Solver:
             return "stall", f"{talk.stalled} proposals in a row were no progress"
         if self._left() is not None and self._spent.usd >= llm.budget_usd:
             raise _Stop("budget", f"${self._spent.usd:.2f} of ${llm.budget_usd:.2f} are spent")
+        if self._left() is not None and self._spent.uncounted:
+            raise _Stop("budget", "what a reply cost could not be counted, so that the budget cannot be held")
         return None
 
     def _left(self) -> float | None:

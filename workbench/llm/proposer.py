@@ -3,7 +3,8 @@
 It takes keys from its environment and tells nobody. Requests: ``ask`` {id, model, api_base, key_env, messages,
 max_tokens, timeout, retries, prices, left_usd}, ``facts`` {id, model, api_base, prices}, ``cancel`` {id}. Reports:
 ``ready`` {seconds}, ``failed`` {detail}, ``delta`` {id, text, thinking}, ``waiting`` {id, seconds, reason},
-``facts`` {id, priced, context}, ``finished`` {id, trouble, reason, finish, reply, tokens, cost, times}.
+``facts`` {id, priced, context}, ``finished`` {id, trouble, reason, finish, reply, thought, called, tokens, cost,
+times}.
 """
 
 from __future__ import annotations
@@ -28,6 +29,9 @@ if TYPE_CHECKING:
 
 _NO_DUMP = 4
 """PR_SET_DUMPABLE of prctl(2)."""
+_SHORTEST_IN_REPLY = 12
+"""A secret of so many characters is taken out of a reply too; shorter ones may be code."""
+_MOST_WORDS = 400
 
 
 class Proposer:
@@ -92,9 +96,10 @@ class Proposer:
         except BudgetSpent as error:
             failure = Failure("budget", str(error), None)
         except Exception as error:
-            failure = Failure("proposer", redacted(f"the proposer failed: {type(error).__name__}: {error}"), None)
+            words = redacted(f"the proposer failed: {type(error).__name__}: {error}", message["key_env"])
+            failure = Failure("proposer", words[:_MOST_WORDS], None)
         answer.flush()
-        self._send(_finished(answer, failure, request))
+        self._send(_finished(answer, failure, request, message["key_env"]))
 
     async def _try(self, litellm: ModuleType, request: Request, message: Message, answer: Answer) -> Failure | None:
         """Stream the reply into ``answer``, again after failures that pass; what kept it from coming."""
@@ -123,19 +128,21 @@ class Proposer:
 
 
 async def _stream(litellm: ModuleType, options: dict[str, Any], answer: Answer) -> None:
-    """Take the reply; TimeoutError when no piece has come for the request's time."""
+    """Take the reply; TimeoutError when no text has come for the request's time, whatever else comes."""
     timeout = options["timeout"]
     response = await asyncio.wait_for(litellm.acompletion(**options), timeout)
-    pieces = response.__aiter__()
+    pieces, heard = response.__aiter__(), time.monotonic()
     while not answer.full:
+        left = heard + timeout - time.monotonic()
         try:
-            answer.take(await asyncio.wait_for(pieces.__anext__(), timeout))
+            if answer.take(await asyncio.wait_for(pieces.__anext__(), max(0.0, left))):
+                heard = time.monotonic()
         except StopAsyncIteration:
             return
     answer.finish = "length"
 
 
-def _finished(answer: Answer, failure: Failure | None, request: Request | None) -> Message:
+def _finished(answer: Answer, failure: Failure | None, request: Request | None, key_env: str) -> Message:
     tokens, cost = _bill(request, answer)
     return {
         "event": "finished",
@@ -143,7 +150,9 @@ def _finished(answer: Answer, failure: Failure | None, request: Request | None) 
         "trouble": failure.trouble if failure else "",
         "reason": failure.reason if failure else "",
         "finish": answer.finish,
-        "reply": answer.text,
+        "reply": redacted(answer.text, key_env, _SHORTEST_IN_REPLY),
+        "thought": bool(answer.thinking),
+        "called": answer.called,
         "tokens": tokens,
         "cost": cost,
         "seconds": time.monotonic() - answer.started,

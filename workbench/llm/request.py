@@ -19,6 +19,9 @@ Tokens = tuple[int, int]
 """Sent and replied."""
 
 
+_MOST_TOKENS = 1_000_000_000
+
+
 class BudgetSpent(Exception):
     """What is left does not pay for a reply."""
 
@@ -66,9 +69,9 @@ class Request:
 
     def bill(self, answer: Answer) -> tuple[Tokens, float | None]:
         """Tokens and their cost: by the provider's own count, an estimate where it gave none."""
-        if answer.usage is None:
+        tokens = _counted(answer.usage)
+        if tokens is None:
             return self._estimate(answer)
-        tokens = (int(answer.usage.prompt_tokens or 0), int(answer.usage.completion_tokens or 0))
         if max(self._message["prices"]) >= 0:
             return tokens, self.prices.cost(*tokens)
         try:
@@ -81,7 +84,7 @@ class Request:
     def _estimate(self, answer: Answer) -> tuple[Tokens, float | None]:
         if answer.first_token_s is None:
             return (0, 0), 0.0
-        replied = self._litellm.token_counter(model=self._message["model"], text=answer.text)
+        replied = self._litellm.token_counter(model=self._message["model"], text=answer.thinking + answer.text)
         tokens = (self._sent(), int(replied))
         return tokens, self.prices.cost(*tokens)
 
@@ -126,3 +129,11 @@ class Request:
         except Exception:
             missing = ""
         return missing or "the provider's variable in the environment"
+
+
+def _counted(usage: Any) -> Tokens | None:
+    """The provider's count; None where there is none that can be."""
+    found = tuple(getattr(usage, name, None) or 0 for name in ("prompt_tokens", "completion_tokens"))
+    if not any(found) or not all(isinstance(number, int) and 0 <= number <= _MOST_TOKENS for number in found):
+        return None
+    return found[0], found[1]

@@ -35,6 +35,7 @@ ROOTS = ("CUTLASS_ROOT", "THUNDERKITTENS_ROOT")
 CACHE = "KERNELS_CACHE_DIR"
 """Variable that names the folder where compiled kernels are kept; ``~/.cache/pkwb/kernels`` without it, if any."""
 _ARCH_WITHOUT_GPU = "sm_90a"
+_HEADER = re.compile(r"[^.]+|.*\.(\w*h\w*|cu|in[cl]|ipp|tpp|def)")
 _CACHE_BYTES = 256 << 20
 _SMEM_ATTRIBUTE, _WIDE_CLUSTER_ATTRIBUTE = 8, 14
 _COOPERATIVE, _CLUSTER = 2, 4
@@ -282,11 +283,13 @@ def _folder() -> Path:
 
 
 def _stamps(folders: Iterable[str]) -> Iterator[tuple[str, int, int]]:
-    """Name, size and time of every header that a source may include."""
-    for path in (path for folder in folders for path in sorted(Path(folder).rglob("*.*h*"))):
-        with contextlib.suppress(OSError):  # an editor's lock is a link that leads nowhere
-            facts = path.stat()
-            yield str(path), facts.st_size, facts.st_mtime_ns
+    """Name, size and time of every file that a source may include."""
+    for place, inside, names in (found for folder in folders for found in os.walk(folder)):
+        inside[:] = sorted(name for name in inside if not name.startswith("."))
+        for path in (os.path.join(place, name) for name in sorted(names) if _HEADER.fullmatch(name)):
+            with contextlib.suppress(OSError):  # an editor's lock is a link that leads nowhere
+                facts = os.stat(path)
+                yield path, facts.st_size, facts.st_mtime_ns
 
 
 def _read(key: str) -> _Built | None:
