@@ -52,6 +52,8 @@ class Solving:
         self._trouble = False
         self.best = ""
         """The text of the best version, after the run; empty where none is right."""
+        self.kept = True
+        """Whether the session store's file has it."""
 
     async def run(self) -> SolveFinished | None:
         """The last word; None when it was interrupted before it began. No process is left when it returns.
@@ -76,7 +78,7 @@ class Solving:
         finally:
             await asyncio.gather(engine.close(), client.close())
             if self._last is not None and self._last.best_digest:
-                self.best = store.source(self._last.best_digest)
+                self.best, self.kept = store.source(self._last.best_digest), store.path is not None
             store.close()
             if self._gone is not None:
                 raise self._gone

@@ -108,12 +108,14 @@ def test_file_in_the_place_of_a_library(tmp_path: Path) -> None:
 
 
 def test_manifest_cannot_point_elsewhere(tmp_path: Path) -> None:
-    """A manifest that names a file outside its folder finds nothing."""
+    """A manifest that names a file outside its folder finds nothing, though that file be the same."""
     store = cache(tmp_path)
-    keep(store, KEY)
-    manifest = store.folder / KEY / "manifest.json"
-    manifest.write_text(json.dumps({**json.loads(manifest.read_text()), "file": "/etc/passwd"}))
-    assert store.find(KEY) is None
+    (tmp_path / "other.so").write_bytes(b"library")
+    for name in (str(tmp_path / "other.so"), "../../other.so"):
+        keep(store, KEY)
+        manifest = store.folder / KEY / "manifest.json"
+        manifest.write_text(json.dumps({**json.loads(manifest.read_text()), "file": name}))
+        assert store.find(KEY) is None
 
 
 def test_changed_header(tmp_path: Path) -> None:

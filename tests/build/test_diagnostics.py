@@ -38,6 +38,16 @@ def test_caret_below_an_expanded_macro() -> None:
     assert found(output) == [error("this declaration may not have extern", 1, 0)]
 
 
+def test_message_of_several_lines() -> None:
+    """What a message goes on with belongs to it; the line of the text that is shown below it does not."""
+    head = 'cuda.cu(3): error: no instance of function "f" matches the argument list\n'
+    more = "            argument types are: (int)\n"
+    shown = "                               f(3);\n                               ^\n"
+    words = 'no instance of function "f" matches the argument list'
+    assert [f.message for f in found(head + more + shown)] == [f"{words} argument types are: (int)"]
+    assert [f.message for f in found(head + shown)] == [words]
+
+
 def test_cxx_compiler() -> None:
     """An error of the C++ compiler has line and column; its notes are left out."""
     error_lines = "main.cpp:1:18: error: 'g' was not declared in this scope\n    1 | int f()\n"

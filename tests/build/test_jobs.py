@@ -83,6 +83,14 @@ async def test_more_memory_than_there_is(tmp_path: Path, monkeypatch: pytest.Mon
     assert "MemoryError" in done.output
 
 
+@pytest.mark.skipif(not Path("/proc/self/oom_score_adj").exists(), reason="only Linux chooses whom to end so")
+async def test_first_to_go_without_memory(tmp_path: Path) -> None:
+    """When memory runs out the system ends a compiler before pkwb, its ranks and everything else."""
+    words = 'while [ "$(cat /proc/$$/oom_score_adj)" != 1000 ]; do :; done'
+    done = await run_command(Command(argv=("sh", "-c", words), output=""), tmp_path, 30.0)
+    assert done.ok
+
+
 async def test_only_so_many_at_a_time(tmp_path: Path) -> None:
     """No more compilers run at a time than there is room for."""
     slots = Slots(1)

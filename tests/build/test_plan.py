@@ -58,6 +58,17 @@ UNKNOWN = {
     "wrong call": ('compile_cuda_extension("k")', 2, "cuda_src"),
     "itself": ('S = S + "a"\ncompile_cuda_extension("k", S)', 3, "itself"),
     "global": ('S = "a"\ndef f():\n    global S\n    compile_cuda_extension("k", S)', 5, "S"),
+    "set from a function": (
+        'S = "a"\ndef f():\n    global S\n    S = "b"\ncompile_cuda_extension("k", S)',
+        6,
+        "S is set more than once",
+    ),
+    "imported later": ('S = "a"\nfrom texts import S\ncompile_cuda_extension("k", S)', 4, "S is set"),
+    "defined later": ('S = "a"\ndef S(): ...\ncompile_cuda_extension("k", S)', 4, "S is set"),
+    "caught": ('S = "a"\ntry: ...\nexcept OSError as S: ...\ncompile_cuda_extension("k", S)', 5, "S is set"),
+    "matched": ('S = "a"\nmatch x:\n    case [S]: ...\ncompile_cuda_extension("k", S)', 5, "S is set"),
+    "appended": ('F = ["-O2"]\nF.append("-G")\ncompile_cuda_extension("k", "a", F)', 4, "F is changed"),
+    "item set": ('F = ["-O2"]\ndef f(): F[0] = "-G"\ncompile_cuda_extension("k", "a", F)', 4, "F is changed"),
     "no text": ('compile_cuda_extension("k", "  ")', 2, "no text"),
 }
 

@@ -106,6 +106,21 @@ async def test_changed_header_of_the_user(desk: Desk) -> None:
     assert (await desk.build()).way == "full"
 
 
+@pytest.mark.parametrize("name", ["NVCC_APPEND_FLAGS", "CPLUS_INCLUDE_PATH"])
+async def test_variables_of_the_compilers(name: str, desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A library that was built under other variables, which compilers heed, is not taken."""
+    await desk.build()
+    monkeypatch.setenv(name, "-G")
+    assert (await desk.build()).way == "full"
+
+
+async def test_other_machine(desk: Desk) -> None:
+    """A library for another GPU's architecture is not taken."""
+    request = Request(name="k", cuda="int a;")
+    for arch in ("90", "100"):
+        assert (await desk.service.build(Order(request=request, arch=arch))).way == "full"
+
+
 def edit(desk: Desk, old: str, new: str) -> None:
     """Have the compiler do something else, each time that it stands in its script."""
     nvcc = Path(desk.tools.nvcc)

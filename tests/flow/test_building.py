@@ -332,6 +332,9 @@ def test_build_command_without_anything_to_build(tmp_path: Path) -> None:
     assert pkwb("build", "plain.py", cwd=tmp_path).stdout == "nothing in this file is built ahead of a run\n"
     done = pkwb("build", "broken.py", cwd=tmp_path)
     assert (done.returncode, "broken.py:1:13: error: SyntaxError" in done.stderr) == (1, True)
+    (tmp_path / "deep.py").write_text(f"x = {'-' * 20_000}1\n")
+    done = pkwb("build", "deep.py", cwd=tmp_path)
+    assert (done.returncode, "deep.py: error: Python cannot read this file" in done.stderr) == (1, True)
 
 
 def test_full_build(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

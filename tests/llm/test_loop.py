@@ -273,6 +273,17 @@ def test_trouble_stops_and_can_be_resumed(run: Run) -> None:
     assert again.run == first.run
 
 
+def test_cancelled_request_is_no_step(run: Run) -> None:
+    """A request that was cancelled costs no proposal: resumed, the run asks it again."""
+    run.script = {2: {"outcome": "cancelled", "code": "", "reply": "", "reason": "cancelled"}}
+    first = run.go(steps=2)
+    assert (first.ending, len(run.model.asked)) == ("stopped", 2)
+    asked, run.script = run.model.asked[1], {}
+    again = run.go(resume=first.run, steps=2)
+    assert run.model.asked == [asked]
+    assert again.ending == "steps"
+
+
 def test_killed_while_judging_is_judged_on_resume(run: Run, kept: Solves) -> None:
     """A reply that was kept before its verdict is judged first when the run is resumed, and not asked for again."""
     run.worths = [("infra", None)]

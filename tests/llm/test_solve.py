@@ -104,6 +104,7 @@ def test_script_is_driven_to_its_target(place: Path) -> None:
     assert "Nothing was run" in told[1]
     assert "expected" in told[2]
     assert "speedup" in told[3]
+    assert "collective all_reduce: 1 call" in told[3]
     (run,) = json.loads(pkwb("solve", "--list", "--json", cwd=place).stdout)
     assert (run["state"], run["hardware"].startswith("2 ranks on ")) == ("finished", True)
     shown = json.loads(pkwb("sessions", "show", str(last["best_id"]), "--json", cwd=place).stdout)
@@ -139,6 +140,16 @@ def test_wrong_key(place: Path) -> None:
     assert KEY not in done.stdout + done.stderr
 
 
+def test_best_version_outlives_a_store_that_fails(place: Path) -> None:
+    """Where the session store cannot be used, that is told and the best version lies in a file all the same."""
+    with serving(fenced(GOOD)) as server:
+        done = pkwb(*call(server, "--steps", "1"), cwd=place, OPENAI_API_KEY=KEY, PKWB_SESSIONS_PATH="/proc/no/store")
+    assert "are kept in memory only" in done.stderr
+    (best,) = place.glob("solve-*.py")
+    assert best.read_text() == GOOD
+    assert f"source     {best.name}" in done.stdout
+
+
 def test_killed_run_is_resumed(place: Path) -> None:
     """After kill -9 no process is left, and --resume asks what was asked when it died, with what came before."""
     with serving(fenced(WRONG), Reply(fenced(GOOD), wait_after=1), fenced(GOOD)) as server:
@@ -151,6 +162,8 @@ def test_killed_run_is_resumed(place: Path) -> None:
             assert server.gone.wait(20)
         _until(lambda: not any(map(alive, left)))
         name = json.loads(pkwb("solve", "--list", "--json", cwd=place).stdout)[0]["name"]
+        other = pkwb("solve", "--resume", name, "--model", "openai/other", cwd=place, OPENAI_API_KEY=KEY)
+        assert (other.returncode, "begin another run" in other.stderr) == (2, True)
         done = pkwb("solve", "--resume", name, "--json", cwd=place, OPENAI_API_KEY=KEY)
     last = json.loads(done.stdout.splitlines()[-1])
     assert (done.returncode, last["ending"], last["best_step"], last["run"]) == (0, "steps", 2, name)

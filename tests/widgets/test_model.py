@@ -18,12 +18,18 @@ from workbench.events import Diagnostic
 LLM = LlmSettings(model=MODEL)
 
 
+async def go(place: Stage, *keys: str) -> None:
+    """Go to the model pane and press keys there."""
+    await place.app.run_action("focus_pane('model')")
+    await place.until(lambda: place.app.focused is pane(place).lines)
+    await place.pilot.press(*keys)
+
+
 async def ask(place: Stage) -> None:
     """Go to the model pane, ask, and wait until the reply is over."""
-    await place.pilot.press("escape", "0")
-    await place.until(lambda: "model" in place.app.panes)
-    await place.pilot.press("p")
-    await place.until(lambda: place.app.view.talk.exchanges and not place.app.desk.model.busy)
+    before = len(place.app.view.talk.exchanges)
+    await go(place, "p")
+    await place.until(lambda: len(place.app.view.talk.exchanges) > before and not place.app.desk.model.busy)
     await place.pilot.pause()
 
 
@@ -42,7 +48,7 @@ async def test_first_look(tmp_path: Path) -> None:
     made, make = scripted(finished())
     async with stage(tmp_path, client=make, llm=LLM) as place:
         assert not made
-        await place.pilot.press("escape", "0")
+        await go(place)
         await place.until(lambda: made and made[0].warmed)
         await place.until(lambda: f"{MODEL} · ready" in said(place))
 
@@ -53,7 +59,7 @@ async def test_first_look(tmp_path: Path) -> None:
 async def test_no_model(tmp_path: Path) -> None:
     """Without a model the pane says how to name one."""
     async with stage(tmp_path) as place:
-        await place.pilot.press("escape", "0")
+        await go(place)
         await place.until(lambda: "give --model PROVIDER/MODEL" in said(place))
 
 
@@ -61,7 +67,7 @@ async def test_reply_streams(tmp_path: Path) -> None:
     """What has come of a reply is on screen while more is on its way; the text in the editor stays."""
     _, make = scripted(finished(), hold=True)
     async with stage(tmp_path, client=make, llm=LLM) as place:
-        await place.pilot.press("escape", "0", "p")
+        await go(place, "p")
         await place.until(lambda: "Here it is." in said(place))
         assert "c cancels" in said(place)
         await place.pilot.press("c")
@@ -232,7 +238,7 @@ async def test_agent_loop(tmp_path: Path) -> None:
     made, make = scripted(finished(), finished(code=CODE + "# again\n"))
     async with stage(tmp_path, client=make, llm=LLM) as place:
         place.runner.end()
-        await place.pilot.press("escape", "0", "L")
+        await go(place, "L")
         await place.until(lambda: len(place.runner.given) == 2)
         await place.pilot.press("space")
         await place.until(lambda: "agent loop paused" in said(place))
@@ -254,7 +260,7 @@ async def test_agent_loop_goes_on(tmp_path: Path) -> None:
     made, make = scripted(finished(), finished(code=CODE + "# again\n"))
     async with stage(tmp_path, client=make, llm=LLM) as place:
         place.runner.end()
-        await place.pilot.press("escape", "0", "L")
+        await go(place, "L")
         await place.until(lambda: len(place.runner.given) == 2)
         place.runner.end("wrong", "rank 1 is off")
         await place.until(lambda: len(place.runner.given) == 3)
@@ -275,7 +281,7 @@ async def test_steered(tmp_path: Path) -> None:
     made, make = scripted(finished(), finished(code=CODE + "# again\n"))
     async with stage(tmp_path, client=make, llm=LLM) as place:
         place.runner.end()
-        await place.pilot.press("escape", "0", "L")
+        await go(place, "L")
         await place.until(lambda: len(place.runner.given) == 2)
         await place.pilot.press("m", *"ring", "enter")
         await place.until(lambda: "told with the next request" in place.messages())
@@ -316,7 +322,7 @@ async def test_cancelled_from_anywhere(tmp_path: Path) -> None:
     _, make = scripted(finished(), hold=True)
     async with stage(tmp_path, client=make, llm=LLM) as place:
         place.runner.end()
-        await place.pilot.press("escape", "0", "p")
+        await go(place, "p")
         await place.until(lambda: "Here it is." in said(place))
         await place.pilot.press("4", *"abc")
         assert place.app.editor_pane.editor.text.startswith("abc")
@@ -329,7 +335,7 @@ async def test_quit_asks(tmp_path: Path) -> None:
     made, make = scripted(finished(), hold=True)
     async with stage(tmp_path, client=make, llm=LLM) as place:
         place.runner.end()
-        await place.pilot.press("escape", "0", "p")
+        await go(place, "p")
         await place.until(lambda: "Here it is." in said(place))
         await place.pilot.press("ctrl+q", "y")
         await place.until(lambda: made[0].closed)

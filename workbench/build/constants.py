@@ -40,6 +40,9 @@ class Scope:
         self._values: dict[str, ast.expr | None] = {}
         for node in _own_nodes(body):
             self._note(node)
+        inside = [node for statement in body for node in ast.walk(statement)]
+        self.hide([name for node in inside if isinstance(node, (ast.Global, ast.Nonlocal)) for name in node.names])
+        self._changed = {name for node in inside if (name := _changed_by(node))}
 
     def hide(self, names: list[str]) -> None:
         """Names that are given from outside, such as a function's parameters."""
@@ -50,6 +53,10 @@ class Scope:
         self._file._steps += 1
         if self._file._steps > _MOST_STEPS:
             raise Unknown("it takes too long to find out ahead")
+
+    def is_changed(self, name: str) -> bool:
+        """Whether the file may change what the name stands for in place, as ``append`` does."""
+        return name in self._file._changed
 
     def value(self, name: str) -> tuple[ast.expr, Scope]:
         """The one expression that a name stands for and the scope that it is written in."""
@@ -69,8 +76,8 @@ class Scope:
             self._set(node.target.id, node.value)
         elif isinstance(node, ast.Name) and isinstance(node.ctx, (ast.Store, ast.Del)):
             self._seen(node)
-        elif isinstance(node, ast.Global):
-            self.hide(node.names)
+        else:
+            self.hide(_names_bound_by(node))
 
     def _set(self, name: str, value: ast.expr) -> None:
         self._values[name] = value if name not in self._values else None
@@ -79,6 +86,23 @@ class Scope:
         """A name that is stored to in any other way than by a plain assignment has no known value."""
         if not getattr(node, "plain", False):
             self._values[node.id] = None
+
+
+def _names_bound_by(node: ast.AST) -> list[str]:
+    """The names that imports, definitions, ``except`` and patterns give another meaning to."""
+    if isinstance(node, (ast.Import, ast.ImportFrom)):
+        return [(item.asname or item.name).partition(".")[0] for item in node.names]
+    bound = node.rest if isinstance(node, ast.MatchMapping) else getattr(node, "name", None)
+    return [bound] if isinstance(bound, str) and not isinstance(node, ast.alias) else []
+
+
+def _changed_by(node: ast.AST) -> str:
+    """The name of what a node may change: one of its methods is called, or an item is set."""
+    item_set = isinstance(node, ast.Subscript) and not isinstance(node.ctx, ast.Load)
+    if not (item_set or isinstance(node, ast.Attribute)):
+        return ""
+    held: ast.expr = node.value  # type: ignore[attr-defined]
+    return held.id if isinstance(held, ast.Name) else ""
 
 
 def _own_nodes(body: list[ast.stmt]) -> list[ast.AST]:
@@ -126,7 +150,10 @@ def _constant(node: ast.Constant, scope: Scope, depth: int) -> Any:
 
 def _name(node: ast.Name, scope: Scope, depth: int) -> Any:
     value, where = scope.value(node.id)
-    return evaluate(value, where, depth)
+    found = evaluate(value, where, depth)
+    if isinstance(found, (list, dict)) and scope.is_changed(node.id):
+        raise Unknown(f"{node.id} is changed while the file runs")
+    return found
 
 
 def _sum(node: ast.BinOp, scope: Scope, depth: int) -> Any:

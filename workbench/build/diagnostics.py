@@ -85,9 +85,10 @@ def _messages(lines: Sequence[str], texts: dict[str, str]) -> Iterator[Finding]:
 def _edg(found: re.Match[str], after: Sequence[str], texts: dict[str, str]) -> Finding:
     """A message of CUDA's front end, which shows the column by a caret below the line."""
     unit, line, message = found["unit"], int(found["line"]), found["message"]
-    for rest in after[:4]:
-        if rest.startswith(" " * 12) and not rest.strip().startswith("^"):
-            message += f" {rest.strip()}"
+    for rest, below in pairwise(after[:5]):
+        if below.strip() == "^" or not rest.startswith(" " * 12):  # the user's line, which may be far to the right
+            break
+        message += f" {rest.strip()}"
     column = _caret(after, texts.get(unit, ""), line)
     return Finding(severity=_severity(found["kind"]), message=message, unit=unit, line=line, column=column)
 

@@ -128,6 +128,10 @@ def _python_is_right(source: Source, stream: EventStream) -> bool:
         place = {"line": error.lineno or 0, "column": error.offset or 0}
         stream.emit(Diagnostic(severity="error", message=f"SyntaxError: {error.msg}", path=str(source.path), **place))
         return False
+    except (ValueError, RecursionError, MemoryError) as error:
+        words = f"Python cannot read this file: {str(error) or 'it is nested too deep'}"
+        stream.emit(Diagnostic(severity="error", message=words, path=str(source.path)))
+        return False
     return True
 
 

@@ -71,6 +71,8 @@ def run(arguments: argparse.Namespace) -> int:
     finished = asyncio.run(solving.run())
     if finished is None:
         return INTERRUPTED
+    if not solving.kept and arguments.output is None:
+        arguments.output = Path(f"{finished.run}.py")  # it would be lost
     _conclude(finished, solving.best, arguments)
     return _exit_code(finished)
 

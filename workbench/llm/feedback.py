@@ -38,7 +38,6 @@ _FIGURES: Mapping[str, Any] = {
     "skew": None,
     "cache": None,
     "flags": (),
-    "profile": None,
     "phases_ms": {},
 }
 """Parts of a verdict that only the level ``full`` tells, and what stands in their place otherwise."""
@@ -91,7 +90,7 @@ def feedback_text(verdict: Verdict, collected: Collected, context: Context, temp
     shown = found if full else _without_figures(found)
     facts = {
         "level": context.level,
-        "verdict": verdict_lines(shown),
+        "verdict": verdict_lines({**shown, "profile": None}),  # it has a section of its own
         "target_words": "" if context.level == "errors" else _target_words(verdict.speedup, context.target, full),
         "sections": [section for section in _sections(verdict, collected, full) if section["lines"]],
         "breach": context.breach,

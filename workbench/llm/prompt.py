@@ -8,8 +8,9 @@ from typing import Any
 from problems.model import Input
 from problems.starter import starter_text
 from problems.wording import EFFECTS, argument, by_rank, comparisons, figure_by_rank, result, signature
-from workbench.config import Settings
+from workbench.config import RunSettings, Settings
 from workbench.errors import UsageError
+from workbench.judge.manner import begins_cold
 from workbench.llm.client import Messages
 from workbench.llm.devices import processors_of
 from workbench.llm.labels import requirement_text
@@ -53,9 +54,27 @@ def prompt_facts(target: Target, settings: Settings) -> dict[str, Any]:
         "machine": list(_machine(target)),
         "figures": _figures(target),
         "roofline": roofline_rows(found, problem.number),
+        "timing": _timing(target.device, settings.run),
         "requirement": requirement_text(settings.llm.require),
         "example": starter_text(problem, target.backend).strip(),
     }
+
+
+def _timing(device: str, run: RunSettings) -> str:
+    """What counts in a call's time."""
+    if run.protocol == "pkb":
+        return (
+            "Calls are timed in series of 100 after 500 that do not count, one right behind the other; launches count."
+        )
+    caches = "full of other data" if begins_cold(run.cache, device) else "as the call before left them"
+    if device == "cpu":
+        return f"All ranks begin a call together, with caches {caches}; it is timed by the monotonic clock."
+    if run.graph:
+        return f"What is timed are replays of the call as a CUDA graph, with caches {caches}."
+    return (
+        f"A call is timed by device events, with caches {caches}. All that it launches is queued before a rank begins, "
+        "so that launches cost nothing, unless the call waits for its device inside."
+    )
 
 
 def _argument(target: Target, item: Input) -> str:
