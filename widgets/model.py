@@ -83,6 +83,7 @@ became of its proposals. Its code never goes into the editor by itself.
         """The state in one line, the conversation below it."""
         yield self._head
         yield self.lines
+        yield RemarkBar()
 
     def on_mount(self) -> None:
         """The process that asks models is wanted from now on."""
@@ -132,16 +133,14 @@ became of its proposals. Its code never goes into the editor by itself.
         self.follow = not self.follow
         self.relayout(follow=True)
 
-    async def action_remark(self) -> None:
+    def action_remark(self) -> None:
         """Ask for a remark."""
-        if not self.query(RemarkBar):
-            await self.mount(RemarkBar())
+        self.query_one(RemarkBar).ask()
 
-    async def on_remark_bar_given(self, event: RemarkBar.Given) -> None:
+    def on_remark_bar_given(self, event: RemarkBar.Given) -> None:
         """Pass the remark on."""
         event.stop()
         self.lines.focus()
-        await self.query(RemarkBar).remove()
         if event.text:
             self.post_message(ModelAsked("remark", event.text))
 

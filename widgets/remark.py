@@ -14,7 +14,7 @@ from textual.widgets import Input, Label
 
 
 class RemarkBar(Horizontal):
-    """One line of text; enter gives it, escape drops it."""
+    """One line of text, hidden until it is asked for; enter gives it, escape drops it."""
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "drop", "Drop the remark", show=False, id="remark.drop")]
     DEFAULT_CSS = """
@@ -35,8 +35,18 @@ class RemarkBar(Horizontal):
         yield Input(compact=True, placeholder="what the model should do; enter sends it, escape drops it")
 
     def on_mount(self) -> None:
-        """Keys go to it at once."""
-        self.query_one(Input).focus()
+        """Nothing is asked yet."""
+        self.display = False
+
+    def ask(self) -> None:
+        """Show it; keys go to it at once, also those that were typed ahead."""
+        self.display = True
+        self.screen.set_focus(self.query_one(Input))
+
+    def _give(self, text: str) -> None:
+        self.query_one(Input).clear()
+        self.display = False
+        self.post_message(self.Given(text))
 
     @on(Input.Changed)
     def _changed(self, event: Input.Changed) -> None:
@@ -45,8 +55,8 @@ class RemarkBar(Horizontal):
     @on(Input.Submitted)
     def _submitted(self, event: Input.Submitted) -> None:
         event.stop()
-        self.post_message(self.Given(event.value.strip()))
+        self._give(event.value.strip())
 
     def action_drop(self) -> None:
         """Say nothing."""
-        self.post_message(self.Given(""))
+        self._give("")

@@ -12,20 +12,23 @@ by name. Any key can be changed by the action's id: `keys = {save = "ctrl+s,f2"}
 
 Shift and drag selects text with the terminal's own means; `mouse = false` in `[ui]` leaves the mouse to the terminal.
 """
-_OWNERS = {
+_PANES = {
     "reading": "Every pane that is read",
     "log": "Log",
-    "model": "Model",
+    "model": "Language model",
     "remark": "Remark to the model",
-    "proposal": "A proposal",
+}
+_DIALOGS = {
     "find": "Find bar of the editor",
     "attempt": "An earlier attempt",
+    "proposal": "A proposal, beside the text",
     "question": "Questions",
     "help": "Help",
     "go": "Go to",
     "picker": "Problems",
     "code": "Machine code",
 }
+_OWNERS = _PANES | _DIALOGS
 
 
 def page() -> str:

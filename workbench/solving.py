@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import dataclasses
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -27,12 +26,6 @@ _NOT_HERE = (
 )
 
 
-def with_profile(settings: Settings) -> Settings:
-    """With a profile of each right version where the model is told of it, or a way to move data is asked for."""
-    wanted = settings.llm.feedback == "full" or bool(settings.llm.require)
-    return dataclasses.replace(settings, run=dataclasses.replace(settings.run, profile=True)) if wanted else settings
-
-
 class Solving:
     """One run; ``show`` gets every event. ``remark`` is told to the model first, ``solve`` is a run to go on with."""
 
@@ -44,7 +37,7 @@ class Solving:
         remark: str = "",
         solve: Solve | None = None,
     ) -> None:
-        self._target, self._settings, self._show = target, with_profile(settings), show
+        self._target, self._settings, self._show = target, settings, show
         self._remark, self._solve = remark, solve
         self._gone: BrokenPipeError | None = None
         self._work: asyncio.Task[SolveFinished] | None = None

@@ -9,7 +9,7 @@ import pytest
 
 from problems.loader import find_problem
 from tests.flow.candidates import GOOD, without
-from tests.flow.sitting import Sitting
+from tests.flow.sitting import Sitting, source
 from workbench.flow import profiling
 from workbench.ranks.peer import _is_span
 from workbench.ranks.profiled import MOST_NAME
@@ -61,12 +61,20 @@ def test_stages_of_a_call_on_each_rank(sitting: Sitting) -> None:
     assert ran["operator", "aten::clone"] == 1
 
 
-def test_no_profile_unless_asked_for() -> None:
-    """Who asks for none waits for none."""
+def test_profile_of_a_proposal_alone() -> None:
+    """Who asks for none waits for none; a model's proposal gets one, since the model is told of it."""
     one = Sitting(find_problem("1"), limit=20.0, samples=5, trials=1)
-    verdict = one.judge(GOOD)
+    saved = one.judge(GOOD)
+    one.run(_propose(one))
+    proposed = one.verdict()
     one.close()
-    assert (verdict.status, verdict.profile) == ("ok", None)
+    assert (saved.status, saved.profile) == ("ok", None)
+    assert proposed.profile is not None
+    assert len(proposed.profile.ranks) == 2
+
+
+async def _propose(sitting: Sitting) -> int:
+    return sitting.engine.submit(source(OVERLAPS), "model")
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,9 @@ from tests.checkout import KNOWN, OWN, write_checkout
 from tests.llm import pins
 from workbench.config import LlmSettings, ProblemSettings, Settings
 from workbench.errors import UsageError
+from workbench.llm.feedback import Collected, Context, feedback_text
 from workbench.llm.prompt import conversation_start
+from workbench.llm.templates import Templates
 from workbench.resolve import Opener
 
 PINS = dict(pins.texts())
@@ -84,3 +86,13 @@ def test_task_of_a_checkout(stem: str, tmp_path: Path) -> None:
     task = conversation_start(target, settings)[-1]["content"]
     assert (top / "reference" / f"{stem}.py").read_text().strip() in task
     assert all(f"- {name}: " in task for name in target.problem.arguments)
+
+
+@pytest.mark.parametrize(
+    ("target", "words"), [(1.3, "1.3 times the reference's speed: reached"), (1.32, "not reached")]
+)
+def test_target_is_held_against_the_lower_end(target: float, words: str) -> None:
+    """A target that only the median reaches, 1.34 [1.31, 1.36], is told as not reached."""
+    text = feedback_text(pins._right(), Collected(), Context("threshold", target), Templates())
+    assert words in text
+    assert "1.34" not in text

@@ -142,8 +142,10 @@ def test_wrong_key(place: Path) -> None:
 
 def test_best_version_outlives_a_store_that_fails(place: Path) -> None:
     """Where the session store cannot be used, that is told and the best version lies in a file all the same."""
+    with (place / "pkwb.toml").open("a") as settings:
+        settings.write('[sessions]\npath = "/proc/no/store"\n')
     with serving(fenced(GOOD)) as server:
-        done = pkwb(*call(server, "--steps", "1"), cwd=place, OPENAI_API_KEY=KEY, PKWB_SESSIONS_PATH="/proc/no/store")
+        done = pkwb(*call(server, "--steps", "1"), cwd=place, OPENAI_API_KEY=KEY)
     assert "are kept in memory only" in done.stderr
     (best,) = place.glob("solve-*.py")
     assert best.read_text() == GOOD

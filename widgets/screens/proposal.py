@@ -90,6 +90,7 @@ class ProposalScreen(Dialog[Decided | None]):
         with Vertical(classes="dialog -tall -wide", id="proposal-box"):
             yield self._head
             yield VerticalScroll(classes="body", id="proposal-body")
+            yield RemarkBar()
 
     async def on_mount(self) -> None:
         """Show the diff, or the text to be edited."""
@@ -104,7 +105,7 @@ class ProposalScreen(Dialog[Decided | None]):
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Letters belong to the text while it is edited, and to the hunk while hunks are decided on."""
-        if self.query(RemarkBar):
+        if any(bar.display for bar in self.query(RemarkBar)):
             return False
         allowed = {"edit": {"back"}, "hunk": {"back", "accept", "hunk", "scroll"}}.get(self._mode)
         return action != "hunk" if allowed is None else action in allowed
@@ -164,16 +165,17 @@ class ProposalScreen(Dialog[Decided | None]):
         """Edit the proposal; the editor's own text stays as it is."""
         await self._show("edit")
 
-    async def action_remark(self) -> None:
+    def action_remark(self) -> None:
         """Ask what the model should do differently."""
-        await self.query_one("#proposal-box").mount(RemarkBar())
+        self.query_one(RemarkBar).ask()
 
-    async def on_remark_bar_given(self, event: RemarkBar.Given) -> None:
+    def on_remark_bar_given(self, event: RemarkBar.Given) -> None:
         """Ask again."""
         event.stop()
-        await self.query(RemarkBar).remove()
         if event.text:
             self.dismiss(Decided("remark", event.text))
+        else:
+            self.query_one("#proposal-body").focus()
 
     def action_scroll(self, step: int) -> None:
         """Scroll by lines."""

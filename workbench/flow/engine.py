@@ -22,6 +22,7 @@ from workbench.flow.context import Context, Stop
 from workbench.flow.figures import Yardstick, environment, find_yardstick, link_peak
 from workbench.flow.gpu_watch import GpuWatch
 from workbench.flow.kernel_code import kernel_code
+from workbench.flow.profiling import for_model
 from workbench.flow.reports import loading_failed
 from workbench.flow.sets import CandidateSet, JudgeSet, RankSet, exit_words, rank_request
 from workbench.flow.standby import DEPTH, Standby, ended, task
@@ -50,6 +51,7 @@ class Engine:
         self._held: Yardstick | None = None
         self._watch = GpuWatch(target.world if target.device == "cuda" else 0)
         self._number = 0
+        self._origin: Origin = "start"
         self._numbers = itertools.count(1)
         self._ending: Status = "superseded"
         self._entered = 0
@@ -71,6 +73,7 @@ class Engine:
         """Judge a source version, ending an attempt that runs as superseded; the new attempt's number."""
         before = self._stop_run("superseded")
         self._number += 1
+        self._origin = origin
         seen = time.time()
         self._stream.emit(
             SourceSeen(
@@ -154,6 +157,7 @@ class Engine:
         try:
             await building.begin()
             context = await self._ready()
+            context = for_model(context) if self._origin == "model" else context
             attempt = Attempt(number, source, context, seen, building)
             await attempt.build()
             attempt.enter("start")

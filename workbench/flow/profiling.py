@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 
 from workbench.events import Profile
 from workbench.flow.context import Context
@@ -15,6 +16,15 @@ LIMIT_S = 30.0
 """Longest wait for all ranks; a large problem's calls take a few seconds, starting a GPU's profiler about one."""
 _CALL = 1 << 30
 """The number of a call that no timing reaches, so that its values are new."""
+
+
+def for_model(context: Context) -> Context:
+    """For a proposal of a model: with a profile where it is told of it, or where a way to move data is asked for."""
+    settings = context.settings
+    if settings.llm.feedback != "full" and not settings.llm.require:
+        return context
+    run = dataclasses.replace(settings.run, profile=True)
+    return dataclasses.replace(context, settings=dataclasses.replace(settings, run=run))
 
 
 async def profile(context: Context, candidates: CandidateSet) -> Profile:
