@@ -57,10 +57,10 @@ Dimmed rows belong to the last good attempt and stay until this one has been jud
 
     @property
     def wanted(self) -> int:
-        """Lines that should be in sight: the ranks', and after an attempt that failed all that is said of it."""
+        """Lines that should be in sight: the ranks', and all that is said of an attempt that failed or is stuck."""
         current = self._view.current
-        failed = current.finished and not current.good
-        return len(self.lines.texts) if failed else self._world + 2
+        told = not current.good if current.finished else bool(current.stacks)
+        return len(self.lines.texts) if told else self._world + 2
 
     def choices(self) -> range:
         """The ranks' rows."""

@@ -21,7 +21,7 @@ def test_good_save(sitting: Sitting, how: Callable[[Path, str], None]) -> None:
     """A right candidate, however it is saved: ok on both ranks, with times, speedup and its interval, bandwidth."""
     assert sitting.judge(candidates.good(how.__name__), how) == "ok"
     sitting.sees(VERDICT, "ok, 2 of 2 trials", "0 ✓ ok", "1 ✓ ok")
-    sitting.sees(SPEED, "x [", "candidate", "reference", "bandwidth", "peak", "gloo")
+    sitting.sees(SPEED, "x [", "candidate", "reference", "bandwidth", "of measured", "gloo")
     sitting.sees(EDITOR, f"# {how.__name__}")
     sitting.until("checked 2/2")
     sitting.until("timed 40/40")
