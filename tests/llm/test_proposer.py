@@ -285,6 +285,7 @@ def test_process_that_is_stuck_is_ended(own: Talk, monkeypatch: pytest.MonkeyPat
         assert "did not answer any more" in finished.reason
         monkeypatch.undo()
         assert own.ask(server.url).outcome == "code"
+        own.run(own.client.close())
         assert stuck.poll() is not None
 
 

@@ -81,6 +81,8 @@ class ModelClient:
     settings: LlmSettings
     stream: EventStream
     _numbers: itertools.count[int] = field(init=False, default_factory=lambda: itertools.count(1))
+    _questions: itertools.count[int] = field(init=False, default_factory=lambda: itertools.count(-1, -1))
+    """Numbers of what is asked of litellm itself, apart from proposals."""
     _jobs: dict[int, _Job] = field(init=False, default_factory=dict)
     _process: subprocess.Popen[bytes] | None = field(init=False, default=None)
     _wire: Wire | None = field(init=False, default=None)
@@ -109,7 +111,7 @@ class ModelClient:
 
     async def facts(self) -> Facts:
         """What is known of the model. Errors as :meth:`warm`, ProposerError when the process ends."""
-        found = await self._order({"op": "facts", **self._about()}, replies=False)
+        found = await self._order({"op": "facts", **self._about()}, replies=False, number=next(self._questions))
         if found["event"] != "facts":
             raise ProposerError(found["reason"])
         return Facts(found["priced"], found["context"])
@@ -154,9 +156,8 @@ class ModelClient:
         prices = (settings.input_price, settings.output_price)
         return {"model": settings.model, "api_base": settings.api_base, "key_env": settings.key_env, "prices": prices}
 
-    async def _order(self, order: Message, *, replies: bool, number: int = 0) -> Message:
+    async def _order(self, order: Message, *, replies: bool, number: int) -> Message:
         self.warm()
-        number = number or next(self._numbers)
         loop = asyncio.get_running_loop()
         job = self._jobs[number] = _Job(loop.create_future(), replies, loop.time())
         self._send({**order, "id": number})

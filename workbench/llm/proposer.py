@@ -55,6 +55,7 @@ class Proposer:
         started = time.monotonic()
         try:
             module = await asyncio.to_thread(_import_litellm)
+            await _rehearse(module)
         except Exception as error:
             words = redacted(f"litellm cannot be imported: {error}")
             self._send({"event": "failed", "detail": words})
@@ -178,6 +179,14 @@ def _import_litellm() -> ModuleType:
     litellm.drop_params = True
     litellm.disable_hf_tokenizer_download = True
     return litellm
+
+
+async def _rehearse(litellm: ModuleType) -> None:
+    """Stream a reply from nowhere: litellm imports the rest of itself at its first. What goes wrong is told later."""
+    asked = {"messages": [{"role": "user", "content": "?"}], "mock_response": "a reply", "stream": True}
+    with contextlib.suppress(Exception):
+        async for _piece in await litellm.acompletion(model="openai/rehearsal", **asked):
+            pass
 
 
 def _hide() -> None:
