@@ -252,13 +252,13 @@ def test_work_left_until_results_are_fetched_is_suspect() -> None:
             def export(self, message):
                 self._result = self._arguments.values[0].clone()
                 dist.all_reduce(self._result)
-                time.sleep(0.05)
+                time.sleep(0.1)
                 return then(self, message)
             return export
         CandidateRank._export = made(CandidateRank._export)
         _OPERATIONS["export"] = made(_OPERATIONS["export"])
     """))  # fmt: skip
-    sitting = Sitting("1", samples=100, trials=1)
+    sitting = Sitting("1", samples=200, trials=1)  # so many that the share that is looked at holds enough
     verdict = sitting.judge(lazy.replace("rank = next", "_rank = next"))
     sitting.close()
 
