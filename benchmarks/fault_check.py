@@ -20,7 +20,7 @@ from benchmarks.report import Figure, parser, publish
 from tests.flow.sitting import Sitting
 from workbench.config import RanksSettings
 from workbench.devices import place_ranks, visible_gpus
-from workbench.events import RanksReady, Status, Verdict
+from workbench.events import Status, Verdict
 from workbench.resolve import shared_gpus
 from workbench.tables import table
 from workbench.topology.chosen import rank_gpus
@@ -132,7 +132,7 @@ class Outcome:
     verdict_s: float
     back_s: float
     ready_s: float
-    """When the next ranks stood by. Memory is not back before, since theirs is part of it."""
+    """When all ranks that are kept stood by. Memory is not back before, since theirs is part of it."""
     off_mb: float
     after: str
 
@@ -215,16 +215,9 @@ class Check:
         return time.monotonic() - ended
 
     def _until_ready(self, ended: float) -> float:
-        """Seconds from the verdict until the next ranks stood by."""
-        since = time.time() - (time.monotonic() - ended)
-        self._wait(ended, lambda: self._ready(since) is not None)
-        ready = self._ready(since)
-        return (ready or time.time()) - since
-
-    def _ready(self, since: float) -> float | None:
-        found = (event.time for event in reversed(self._sitting.events) if isinstance(event, RanksReady))
-        newest = next(found, 0.0)
-        return newest if newest >= since else None
+        """Seconds from the verdict until all ranks that are kept stood by."""
+        self._wait(ended, lambda: self._sitting.engine.standing_by)
+        return time.monotonic() - ended
 
     def _wait(self, ended: float, happened: Callable[[], bool]) -> None:
         self._sitting.until(lambda: happened() or time.monotonic() - ended > _LONGEST_WAIT_S)

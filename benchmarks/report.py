@@ -51,6 +51,13 @@ def spread(name: str, values: Sequence[float], unit: str, target: float | None =
     ]
 
 
+def show(figures: Sequence[Figure]) -> list[Figure]:
+    """Print figures as soon as they are there; the same figures."""
+    for one in figures:
+        print(f"  {one.name}: {one.value:.4g} {one.unit}  {one.note}".rstrip(), flush=True)
+    return list(figures)
+
+
 def publish(name: str, figures: Sequence[Figure], as_json: bool, **more: Any) -> None:
     """Print the figures and what they were taken on; with ``as_json`` keep them, with everything in ``more``."""
     surroundings = machine()

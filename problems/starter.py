@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from problems.model import Problem
-from problems.starters.header import header
-from problems.starters.kernels import KERNELS, kind_of
-from problems.starters.skeleton import skeleton
 from workbench.errors import UsageError
 from workbench.strict import nearest
+
+BACKENDS = ("pytorch", "cuda", "triton", "parallelkittens", "cpp")
+"""The backends that can be asked for; all but the first have a kernel to begin with."""
 
 
 def starter_text(problem: Problem, backend: str) -> str:
@@ -18,7 +17,13 @@ def starter_text(problem: Problem, backend: str) -> str:
 
     Raises UsageError for an unknown backend, ProblemError for a reference from which no starter can be made.
     """
-    return _STARTERS[_known(backend)](problem)
+    if _known(backend) == "pytorch":
+        return _plain(problem)
+    # Loaded where a file is made only, so that one that is there opens without them.
+    from problems.starters.kernels import KERNELS, kind_of
+    from problems.starters.skeleton import skeleton
+
+    return skeleton(problem, KERNELS[backend][kind_of(problem.collectives)])
 
 
 def working_file(problem: Problem, backend: str, root: str | Path) -> Path:
@@ -27,25 +32,14 @@ def working_file(problem: Problem, backend: str, root: str | Path) -> Path:
 
 
 def _known(backend: str) -> str:
-    if backend not in _STARTERS:
-        known = ", ".join(_STARTERS)
-        raise UsageError(f"there is no backend {backend!r}{nearest(backend, _STARTERS)}; known: {known}")
+    if backend not in BACKENDS:
+        known = ", ".join(BACKENDS)
+        raise UsageError(f"there is no backend {backend!r}{nearest(backend, BACKENDS)}; known: {known}")
     return backend
 
 
 def _plain(problem: Problem) -> str:
+    from problems.starters.header import header
+
     last = "This version is correct and plain. Make it fast; each save runs it."
     return header(problem, last) + "\n" + problem.reference_source()
-
-
-def _with_kernel(backend: str) -> Callable[[Problem], str]:
-    return lambda problem: skeleton(problem, KERNELS[backend][kind_of(problem.collectives)])
-
-
-_STARTERS: Mapping[str, Callable[[Problem], str]] = {
-    "pytorch": _plain,
-    **{backend: _with_kernel(backend) for backend in KERNELS},
-}
-
-BACKENDS = tuple(_STARTERS)
-"""The backends that can be asked for."""

@@ -56,10 +56,9 @@ class Proposed:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Solve:
-    """One run of a model on a problem: samples, each a conversation of proposals and what was said of them."""
+class RunFacts:
+    """What is the same for all samples of a model's run."""
 
-    name: str
     problem: str
     """The problem's stem."""
     backend: str
@@ -71,6 +70,13 @@ class Solve:
     device: str
     hardware: str
     """What the ranks run on, for example ``2 × H200``; empty where it is not known."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Solve(RunFacts):
+    """One run of a model on a problem: samples, each a conversation of proposals and what was said of them."""
+
+    name: str
     started: float
     state: Literal["running", "stopped", "finished"]
     """``running`` without a process that runs it: it was killed, and can be resumed as one that was stopped."""
@@ -103,19 +109,10 @@ class Proposal:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Outcome:
+class Outcome(RunFacts):
     """One step of one sample as scores count it."""
 
     run: str
-    problem: str
-    backend: str
-    model: str
-    feedback: str
-    world: int
-    size: str
-    dtype: str
-    device: str
-    hardware: str
     manner: str
     sample: int
     step: int

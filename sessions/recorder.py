@@ -34,7 +34,7 @@ class Recorder:
     ) -> None:
         self._store, self._target, self._stream = store, target, stream
         self._on_recorded = on_recorded
-        self._sources: dict[str, tuple[Source, Proposed | None]] = {}
+        self._sources: dict[str, tuple[Source, Proposed | None, str]] = {}
         self._begun: dict[int, _Begun] = {}
         self._jobs: asyncio.Queue[tuple[_Begun, Verdict]] = asyncio.Queue()
         self._told = ""
@@ -42,12 +42,12 @@ class Recorder:
         self._worker = asyncio.create_task(self._work())
         self._tell(store.problem_with)
 
-    def remember(self, source: Source, proposed: Proposed | None = None) -> None:
+    def remember(self, source: Source, proposed: Proposed | None = None, note: str = "") -> None:
         """Give the text of a source about to be submitted, for the case that the file changes in between.
 
-        ``proposed`` says which proposal of a model it is.
+        ``proposed`` says which proposal of a model it is, ``note`` what else is to be known of it.
         """
-        self._sources[source.digest] = (source, proposed)
+        self._sources[source.digest] = (source, proposed, note)
 
     async def settle(self) -> None:
         """Wait until all that ended is written."""
@@ -68,14 +68,14 @@ class Recorder:
             self._jobs.put_nowait((self._begun.pop(event.attempt), event))
 
     def _begin(self, event: SourceSeen) -> _Begun:
-        source, proposed = self._sources.pop(event.digest, (None, None))
+        source, proposed, note = self._sources.pop(event.digest, (None, None, ""))
         if source is None:
             with contextlib.suppress(SourceError):
                 source = read_source(self._target.path)
         if source is None or source.digest != event.digest:
             lost = make_source(self._target.path, "")
             return _Begun(lost, event.time, "the file changed before its text could be kept")
-        return _Begun(source, event.time, proposed=proposed)
+        return _Begun(source, event.time, note, proposed)
 
     async def _work(self) -> None:
         while True:

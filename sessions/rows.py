@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import sqlite3
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sessions.model import Attempt, Sitting
 from workbench.events import Ratio, Verdict
 from workbench.judge.manner import manner
-from workbench.target import Source, Target
+
+if TYPE_CHECKING:
+    from workbench.target import Source, Target
 
 ATTEMPT_COLUMNS = (
     "id, sitting, number, problem, backend, path, digest, started, status, reason, speedup, speedup_low, speedup_high, "
     "candidate_ms, reference_ms, gbps, world, size, dtype, device, manner, note, model, "
     "proposal"
 )
+SAY_NOTHING = "('superseded', 'cancelled', 'infra', 'unknown')"
+"""Endings that say nothing about the kernel, as SQL lists them."""
+EDITED = "edited"
+"""The note of an attempt at a model's proposal that the user has changed; the verdict is not the model's."""
 SITTING_COLUMNS = (
     "sitting AS name, max(problem) AS problem, min(started) AS started, max(ended) AS ended, count(*) AS attempts, "
     "sum(status = 'ok') AS ok, max(CASE WHEN status = 'ok' THEN speedup END) AS best"

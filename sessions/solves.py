@@ -8,27 +8,34 @@ import secrets
 import sqlite3
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from dataclasses import fields
+from typing import TYPE_CHECKING, Any
 
-from sessions.model import Attempt, Outcome, Proposal, Solve
-from sessions.rows import ATTEMPT_COLUMNS, to_attempt
-from sessions.store import Store, pack, unpack
+from sessions.model import Attempt, Outcome, Proposal, RunFacts, Solve
+from sessions.rows import ATTEMPT_COLUMNS, EDITED, SAY_NOTHING, to_attempt
+from sessions.store import Store, insert, pack, unpack
 from workbench.errors import UsageError
 from workbench.events import ProposalFinished
-from workbench.target import Target
 
-_SOLVE = (
-    "name, problem, backend, model, feedback, world, size, dtype, device, hardware, started, state, reason, options"
-)
-_PROPOSAL = "id, run, sample, step, started, outcome, prompt, tokens_in, tokens_out, cost, seconds, sent, reply, answer"
-_OUTCOME = """
-SELECT solves.name AS run, solves.problem, solves.backend, solves.model, solves.feedback, solves.world, solves.size,
-    solves.dtype, solves.device, solves.hardware, coalesce(attempts.manner, '') AS manner, proposals.sample,
+if TYPE_CHECKING:
+    from workbench.target import Target
+
+
+def _columns(table: str, kind: type) -> str:
+    return ", ".join(f"{table}.{field.name}" for field in fields(kind))
+
+
+_SOLVE, _PROPOSAL = _columns("solves", Solve), _columns("proposals", Proposal)
+_OF_MODEL = f"note != '{EDITED}' AND status NOT IN {SAY_NOTHING}"
+"""Attempts that say something about a proposal as the model made it."""
+_OUTCOME = f"""
+SELECT solves.name AS run, {_columns("solves", RunFacts)}, coalesce(attempts.manner, '') AS manner, proposals.sample,
     proposals.step, coalesce(attempts.status, proposals.outcome) AS status, attempts.speedup,
     attempts.speedup_low AS low
-FROM proposals JOIN solves ON solves.name = proposals.run LEFT JOIN attempts ON attempts.proposal = proposals.id
-WHERE coalesce(attempts.status, proposals.outcome) NOT IN
-    ('superseded', 'cancelled', 'infra', 'unknown', 'error', 'code')
+FROM proposals JOIN solves ON solves.name = proposals.run
+    LEFT JOIN attempts ON attempts.proposal = proposals.id AND attempts.note != '{EDITED}'
+WHERE coalesce(attempts.status, proposals.outcome) NOT IN {SAY_NOTHING}
+    AND coalesce(attempts.status, proposals.outcome) NOT IN ('error', 'code')
     AND (solves.state = 'finished'
         OR proposals.sample < (SELECT max(sample) FROM proposals AS others WHERE others.run = solves.name))
 ORDER BY proposals.id
@@ -60,7 +67,7 @@ class Solves:
             "reason": "",
             "options": json.dumps(dict(options)),
         }
-        self._store.write(lambda db: _insert(db, "solves", values))
+        self._store.write(lambda db: insert(db, "solves", values))
         return self.solve(str(values["name"]))
 
     def claim(self, name: str) -> Callable[[], None]:
@@ -123,7 +130,7 @@ class Solves:
             "sent": pack(json.dumps([dict(message) for message in sent])),
             "reply": pack(came.reply),
         }
-        return self._store.write(lambda db: _insert(db, "proposals", values))
+        return self._store.write(lambda db: insert(db, "proposals", values))
 
     def answer(self, proposal: int, text: str) -> None:
         """Keep what the model is told of a proposal."""
@@ -146,24 +153,20 @@ class Solves:
 
     def attempt_of(self, proposal: int) -> int:
         """The id of the newest attempt that a proposal became; 0 where there is none."""
-        found = self._store.read("SELECT max(id) AS id FROM attempts WHERE proposal = ?", (proposal,))
+        query = f"SELECT max(id) AS id FROM attempts WHERE proposal = ? AND {_OF_MODEL}"
+        found = self._store.read(query, (proposal,))
         return int(found[0]["id"] or 0)
 
     def attempts(self, run: str) -> dict[int, Attempt]:
         """What the proposals of a run were worth, by their ids; the newest attempt of each."""
         mine = "SELECT id FROM proposals WHERE run = ?"
-        query = f"SELECT {ATTEMPT_COLUMNS} FROM attempts WHERE proposal IN ({mine}) ORDER BY id"
+        query = f"SELECT {ATTEMPT_COLUMNS} FROM attempts WHERE proposal IN ({mine}) AND {_OF_MODEL} ORDER BY id"
         found = [to_attempt(row) for row in self._store.read(query, (run,))]
         return {attempt.proposal: attempt for attempt in found if attempt.proposal is not None}
 
     def outcomes(self) -> list[Outcome]:
         """Every judged step of every run, for scores."""
         return [Outcome(**dict(row)) for row in self._store.read(_OUTCOME)]
-
-
-def _insert(db: sqlite3.Connection, table: str, values: Mapping[str, Any]) -> int:
-    names, marks = ", ".join(values), ", ".join("?" * len(values))
-    return int(db.execute(f"INSERT INTO {table} ({names}) VALUES ({marks})", tuple(values.values())).lastrowid or 0)
 
 
 def _solve(row: sqlite3.Row) -> Solve:

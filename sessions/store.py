@@ -12,21 +12,21 @@ import sqlite3
 import threading
 import time
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from sessions import rows, schema
 from sessions.model import Attempt, Proposed, Sitting, Standing
 from workbench.errors import StoreError, UsageError
 from workbench.events import Verdict, to_json
 from workbench.files import state_dir
-from workbench.target import Source, Target
+
+if TYPE_CHECKING:
+    from workbench.target import Source, Target
 
 _Result = TypeVar("_Result")
 _SAME_CONDITIONS = "problem, backend, world, size, dtype, device, manner"
-_SAY_NOTHING = "('superseded', 'cancelled', 'infra', 'unknown')"
-"""Endings that say nothing about the kernel."""
 _BEST_FIRST = "speedup IS NULL, speedup DESC, id DESC"
 
 
@@ -134,7 +134,7 @@ class Store:
     def _best_of_each(self) -> list[Attempt]:
         columns = rows.ATTEMPT_COLUMNS
         ranked = f"row_number() OVER (PARTITION BY problem ORDER BY status != 'ok', {_BEST_FIRST})"
-        inner = f"SELECT {columns}, {ranked} AS place FROM attempts WHERE status NOT IN {_SAY_NOTHING}"
+        inner = f"SELECT {columns}, {ranked} AS place FROM attempts WHERE status NOT IN {rows.SAY_NOTHING}"
         return [rows.to_attempt(row) for row in self.read(f"SELECT {columns} FROM ({inner}) WHERE place = 1")]
 
     def sittings(self, limit: int = 50) -> list[Sitting]:
@@ -165,10 +165,9 @@ class Store:
 
     def _insert(self, db: sqlite3.Connection, values: dict[str, Any], packed: bytes) -> int:
         db.execute("INSERT OR IGNORE INTO sources (digest, packed) VALUES (?, ?)", (values["digest"], packed))
-        names, marks = ", ".join(values), ", ".join("?" * len(values))
-        added = db.execute(f"INSERT INTO attempts ({names}) VALUES ({marks})", tuple(values.values()))
+        attempt_id = insert(db, "attempts", values)
         self._prune(db)
-        return int(added.lastrowid or 0)
+        return attempt_id
 
     def _prune(self, db: sqlite3.Connection) -> None:
         if not self.keep:
@@ -227,6 +226,12 @@ def _transaction(db: sqlite3.Connection, action: Callable[[sqlite3.Connection], 
             db.execute("ROLLBACK")
         raise
     return result
+
+
+def insert(db: sqlite3.Connection, table: str, values: Mapping[str, Any]) -> int:
+    """A new row of a table, for the modules of this package; returns its id."""
+    names, marks = ", ".join(values), ", ".join("?" * len(values))
+    return int(db.execute(f"INSERT INTO {table} ({names}) VALUES ({marks})", tuple(values.values())).lastrowid or 0)
 
 
 def _advice(path: Path, reason: str) -> str:

@@ -15,6 +15,7 @@ from sessions.store import Store, default_path
 from tests.program import ROOT, pkwb
 from tests.sessions.samples import source, target, verdict
 from workbench import __version__
+from workbench.cli import COMMANDS
 
 
 def ok(*arguments: str, cwd: Path) -> str:
@@ -47,11 +48,11 @@ def kept(tmp_path: Path) -> Iterator[Store]:
 def test_help_and_version(tmp_path: Path) -> None:
     """Help names every command; the version is the package's."""
     text = ok("--help", cwd=tmp_path)
-    assert all(command in text for command in ("open", "eval", "list", "show", "doctor", "topology", "sessions"))
+    assert [command for command in COMMANDS if f"  {command} " not in text] == []
     assert ok("--version", cwd=tmp_path).strip() == f"pkwb {__version__}"
 
 
-@pytest.mark.parametrize("command", ["open", "eval", "list", "show", "doctor", "topology", "sessions"])
+@pytest.mark.parametrize("command", COMMANDS)
 def test_help_of_each_command(command: str, tmp_path: Path) -> None:
     """Every command explains itself."""
     assert ok(command, "--help", cwd=tmp_path).startswith(f"usage: pkwb {command}")
@@ -122,9 +123,7 @@ def test_list(tmp_path: Path, kept: Store) -> None:
     assert rows["allreduce"] == ["1", "allreduce", "collective", "collective", "ok", "1.75x", "all_reduce"]
     today = time.strftime("%Y-%m-%d")
     assert rows["gemm_allreduce"][:5] == ["13", "gemm_allreduce", "tensor-parallel", "TP", today]
-    numbers = [int(line.split()[0]) for line in lines[1:]]
-    assert numbers == sorted(numbers)
-    assert {1, 2, 3, 4, 5, 6, 7, 8, 13, 18, 42, 54, 64, 73} <= set(numbers)
+    assert [int(line.split()[0]) for line in lines[1:]] == list(range(1, 88))
 
 
 def test_list_as_data(tmp_path: Path, kept: Store) -> None:
@@ -142,16 +141,15 @@ def test_list_as_data(tmp_path: Path, kept: Store) -> None:
 @pytest.mark.parametrize(
     ("arguments", "numbers"),
     [
-        (["--parallelism", "zero"], {42}),
+        (["--parallelism", "zero"], {41, 42, 43}),
         (["--collective", "all_to_all", "--group", "collective"], {8}),
         (["problem_42"], {42}),
-        (["ring", "attention", "--group", "context"], {54}),
+        (["ring", "attention", "--group", "context"], {54, 55, 56, 57}),
     ],
 )
 def test_list_is_narrowed(arguments: list[str], numbers: set[int], tmp_path: Path) -> None:
     """Flags and words narrow the list; all of them must fit."""
-    found = {entry["number"] for entry in json.loads(ok("list", "--json", *arguments, cwd=tmp_path))}
-    assert found & {1, 2, 3, 4, 5, 6, 7, 8, 13, 18, 42, 54, 64, 73} == numbers
+    assert {entry["number"] for entry in json.loads(ok("list", "--json", *arguments, cwd=tmp_path))} == numbers
 
 
 def test_list_writes_nothing(tmp_path: Path, own_folders: Path) -> None:

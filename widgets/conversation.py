@@ -23,7 +23,7 @@ from workbench.events import (
 
 KEEP = 100
 """Exchanges that are kept."""
-Decision = Literal["", "accepted", "accepted in part", "rejected"]
+Decision = Literal["", "accepted", "accepted in part", "edited and accepted", "rejected"]
 Agent = Literal["", "running", "paused"]
 Process = Literal["off", "loading", "ready", "gone"]
 
@@ -45,6 +45,8 @@ class Exchange:
     """That the provider asked to come back later; None when something has come since."""
     finished: ProposalFinished | None = None
     decision: Decision = ""
+    edited: str = ""
+    """What the user made of its code and had judged; the newest such text."""
 
     @property
     def code(self) -> str:
@@ -120,6 +122,10 @@ class Conversation:
     def decided(self, number: int, decision: Decision) -> Conversation:
         """With the user's word on a proposal."""
         return self._with(number, decision=decision)
+
+    def edited(self, number: int, code: str) -> Conversation:
+        """With what the user made of a proposal, to be judged."""
+        return self._with(number, edited=code)
 
     def stepped(self, step: int) -> Conversation:
         """With an earlier or later proposal chosen."""

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 
 from rich.segment import Segment
 from rich.style import Style
+from rich.text import Text
 from textual.binding import Binding, BindingType
 from textual.document._document import Document
 from textual.message import Message
@@ -103,6 +104,12 @@ Text that is not saved yet is kept in a recovery file and offered again after a 
     @text.setter
     def text(self, value: str) -> None:
         self.load_text(value)
+
+    def get_line(self, line_index: int) -> Text:
+        """A line as it is drawn."""
+        line = super().get_line(line_index)
+        line.plain = line_ends.drawn(line.plain)
+        return line
 
     @property
     def selected_text(self) -> str:

@@ -23,8 +23,8 @@ def exchange_lines(talk: Conversation, one: Exchange, width: int, unfolded: bool
     yield from _sent(one, width, unfolded)
     if one.thinking:
         yield Content.styled(f"  thought {fmt.count(one.thinking)} characters", "dim")
-    for line in one.reply.split("\n") if one.reply else ():
-        yield from _reply_line(line, width)
+    if one.reply:
+        yield from _reply(one.reply, width) if one.finished is not None else _coming(one.reply, width)
     yield from _ending(talk, one, width)
 
 
@@ -42,7 +42,18 @@ def _sent(one: Exchange, width: int, unfolded: bool) -> Iterator[Content]:
             yield from (Content.styled("  | ", "dim") + part for part in wrapped(line, width - 4))
 
 
-@lru_cache(4096)
+@lru_cache(256)
+def _reply(reply: str, width: int) -> tuple[Content, ...]:
+    """The lines of a reply that is over; those of a long conversation are needed again with each piece of the next."""
+    return tuple(_coming(reply, width))
+
+
+def _coming(reply: str, width: int) -> Iterator[Content]:
+    for line in reply.split("\n"):
+        yield from _reply_line(line, width)
+
+
+@lru_cache(1 << 15)
 def _reply_line(line: str, width: int) -> tuple[Content, ...]:
     """The lines of a streamed reply that have come do not change any more."""
     return tuple(wrapped(plain(line), width))
@@ -68,9 +79,10 @@ def _finished(talk: Conversation, one: Exchange, came: ProposalFinished, width: 
         parts = [words, Content(_figures(came))]
     yield from wrapped(Content(" · ").join(part for part in parts if part.plain), width, 2)
     if came.code:
-        worth = worth_text(talk.worth(came.code))
+        worth = [worth_text(talk.worth(came.code))]
+        worth += [Content("edited by you: ") + worth_text(talk.worth(one.edited))] if one.edited else []
         decision = [Content.styled(one.decision, "bold")] if one.decision else []
-        yield from wrapped(Content("  ") + Content(" · ").join([worth, *decision]), width, 2)
+        yield from wrapped(Content("  ") + Content(" · ").join([*worth, *decision]), width, 2)
 
 
 def _figures(came: ProposalFinished) -> str:

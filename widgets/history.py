@@ -11,7 +11,7 @@ from sessions.model import Attempt
 from widgets import format as fmt
 from widgets.layout import cells
 from widgets.messages import AttemptChosen
-from widgets.plain import reason_lines
+from widgets.plain import plain, reason_lines
 from widgets.reading import KEYS_HELP, ReadingPane
 from widgets.words import status_text
 from workbench.target import Target
@@ -104,7 +104,7 @@ dtype, ranks or backend were others than now, they are named, and so is an unusu
             fmt.duration(one.candidate_ms) if one.candidate_ms is not None else "-",
             fmt.bandwidth(one.gbps) if one.gbps is not None else "-",
         )
-        reason = " ".join(reason_lines(one.note or ("" if one.status == "ok" else one.reason)))
+        reason = " ".join(reason_lines("" if one.status == "ok" else one.reason))
         known = (
             Content.styled(fmt.moment(one.started), "dim"),
             status_text(one.status),
@@ -115,6 +115,6 @@ dtype, ranks or backend were others than now, they are named, and so is an unusu
                 (Content.styled(name, "bold" if one.sitting == self._sitting else ""), len(name)),
                 *zip(known, _COLUMNS),
                 *((Content(text), size) for text, size in zip(texts[:figures], _FIGURES)),
-                (Content(" · ".join(filter(None, (self._named(one), reason)))), 0),
+                (Content(" · ".join(filter(None, (self._named(one), plain(one.model), plain(one.note), reason)))), 0),
             ]
         )

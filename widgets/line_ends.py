@@ -1,21 +1,26 @@
-"""Characters that the editor's document takes for line breaks although Python does not, and line ends that are mixed.
+"""Characters that would steer the terminal or that the editor's document takes for line breaks, and mixed line ends.
 
 In the document stand-ins take their place, so that a file is saved as it was read.
 """
 
 from __future__ import annotations
 
-_BREAKS = "\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029"
+import re
+
+from widgets.plain import BIDI, SIGNS, STEERING
+
+_NOT_PLAIN = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
 _PLANE = 0xF0000
 """First of the code points that are free for private use and that no source holds."""
-_HIDE = {ord(character): _PLANE + ord(character) for character in _BREAKS}
+_HIDE = {ord(character): _PLANE + ord(character) for character in f"{STEERING}{BIDI}"}
 _HIDE_RETURNS = {**_HIDE, ord("\r"): _PLANE + ord("\r")}
 _SHOW = {stand_in: character for character, stand_in in _HIDE_RETURNS.items()}
+_DRAW = {stand_in: SIGNS.get(character, "␍") for stand_in, character in _SHOW.items()}
 
 
 def hidden(text: str) -> str:
     """The text with stand-ins; where kinds of line ends are mixed, only the newline still breaks lines."""
-    if text.isascii() and not any(character in text for character in ("\r", *_BREAKS[:5])):
+    if text.isascii() and _NOT_PLAIN.search(text) is None:
         return text
     return text.translate(_HIDE_RETURNS if _mixed(text) else _HIDE)
 
@@ -23,6 +28,11 @@ def hidden(text: str) -> str:
 def shown(text: str) -> str:
     """The text as it is in the file."""
     return text if text.isascii() else text.translate(_SHOW)
+
+
+def drawn(text: str) -> str:
+    """A line of the document as it is drawn: each stand-in as a sign."""
+    return text if text.isascii() else text.translate(_DRAW)
 
 
 def newline(text: str) -> str:

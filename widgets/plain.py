@@ -15,6 +15,17 @@ _ESCAPES = re.compile(
     r"|\x1b[\]PX^_][^\x07\x1b]*(?:\x07|\x1b\\)?"  # OSC, DCS, SOS, PM, APC
     r"|\x1b[ -/]*[0-~]?"
 )
+STEERING = "".join(
+    map(chr, [*(code for code in range(32) if chr(code) not in "\t\n\r"), 127, *range(128, 160), 0x2028, 0x2029])
+)
+"""Control characters, and what breaks lines although Python's tokenizer takes it for text."""
+BIDI = "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
+"""What turns the order of text around, so that it reads as other code than it is."""
+_STEERS = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
+SIGNS = {ord(one): chr(0x2400 + ord(one)) if ord(one) < 32 else "\u2421" if one == "\x7f" else "·" for one in STEERING}
+SIGNS |= dict.fromkeys(map(ord, BIDI), "·")
+"""What is shown in their place, by code point."""
+_DROPPED = dict.fromkeys(map(ord, f"{STEERING}{BIDI}\r\n"))
 _HIDDEN = {"Cc", "Cf", "Cs", "Co", "Zl", "Zp"}
 
 
@@ -33,6 +44,16 @@ def plain(text: str) -> str:
 def plain_lines(text: str) -> list[str]:
     """The lines of a text, each safe to print; a carriage return starts the line anew, as a terminal would show it."""
     return [plain(line.rstrip("\r").rsplit("\r", 1)[-1]) for line in text.split("\n")]
+
+
+def visible(text: str) -> str:
+    """A whole text, such as a source, with a sign in the place of each character that would steer the terminal."""
+    return text if text.isascii() and _STEERS.search(text) is None else text.translate(SIGNS)
+
+
+def harmless(text: str) -> str:
+    """The text without characters that would steer the terminal, which take no cell."""
+    return text.translate(_DROPPED)
 
 
 def reason_lines(reason: str) -> list[str]:

@@ -22,6 +22,8 @@ from textual.geometry import Size
 from textual.screen import Screen
 from textual.strip import Strip
 
+from widgets.plain import harmless
+
 Cell = tuple[str, "Style | None"]
 """Text of one cell and its style; the second cell of a wide character has empty text."""
 _GAP = 6
@@ -63,6 +65,8 @@ def _cells(strip: Strip) -> Iterator[Cell]:
         if control:
             continue
         look = _plain(style)
+        if not text.isprintable():
+            text = harmless(text)  # whatever a pane shows, only this module steers the terminal
         if text.isascii():
             yield from [(character, look) for character in text]
             continue

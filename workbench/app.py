@@ -23,15 +23,14 @@ from textual.widgets import Footer, Static, TextArea
 
 from themes import STYLES
 from themes.colours import OWN
-from widgets.messages import AttemptChosen, CopyRequested, JumpTo, ModelAsked, ProblemChosen, RankChosen
 from widgets.plain import plain_lines
 from widgets.rowdiff import RowDiff
 from widgets.state import Speed, reduce
 from workbench.actions import ACTIONS
-from workbench.app_actions import AppActions
+from workbench.app_messages import AppMessages
 from workbench.bindings import app_bindings, palette_actions
 from workbench.config import Settings
-from workbench.controllers.asking import ClientMaker, make_client
+from workbench.controllers.asking import Asking, ClientMaker, make_client
 from workbench.controllers.crash import Surviving
 from workbench.controllers.layout import SMALLEST, LayoutControl
 from workbench.controllers.memory import Look, remember, remembered
@@ -54,7 +53,13 @@ TARGETS = {action.target.partition("(")[0] for action in ACTIONS} - {"redraw", "
 _LAST_RESORT_SECONDS = 8.0
 
 
-class Workbench(AppActions, Surviving, RowDiff):
+class _Panes(Screen[None]):
+    """The screen below all dialogs; the layout says which pane gets the keys, also when the panes are others."""
+
+    AUTO_FOCUS = ""
+
+
+class Workbench(AppMessages, Surviving, RowDiff):
     """The terminal workbench: one problem at a time, and the list to choose it from."""
 
     CSS_PATH = STYLES
@@ -77,7 +82,8 @@ class Workbench(AppActions, Surviving, RowDiff):
         survive: bool = False,
     ) -> None:
         super().__init__(survive=survive)
-        self.settings, self._maker, self._client = settings, maker, client
+        self.settings, self._maker = settings, maker
+        self._asking = Asking(client, settings.llm)
         self._warm = warm
         self.opener = opener or Opener(settings)
         self._look = remembered(settings)
@@ -94,14 +100,19 @@ class Workbench(AppActions, Surviving, RowDiff):
         self.theme = self._look.theme
         self.set_keymap(settings.ui.keys)
 
+    def get_default_screen(self) -> Screen[Any]:
+        """What the panes are on."""
+        return _Panes(id="_default")
+
     # -- the desk
 
     def _take_desk(self, target: Target, text: str, stream: EventStream) -> None:
         self._unsubscribe()
         self.open_desk = desk = Desk(target, self.settings, text, stream, self._maker, self.tell)
-        desk.model = ModelControl(self, desk, self._client)
+        desk.model = ModelControl(self, desk, self._asking)
         desk.on_change = self._changed
         self._unsubscribe = stream.subscribe(self._on_event)
+        self._asking.move(stream)
 
     async def change_desk(self, target: Target, text: str) -> None:
         """End everything of the problem on screen, if there is one, and open another in its place."""
@@ -224,41 +235,6 @@ class Workbench(AppActions, Surviving, RowDiff):
             AUTOSAVE_SECONDS, lambda: self.background(self.files.keep_unsaved(), "keep")
         )
 
-    def on_kernel_editor_left(self) -> None:
-        """Escape in the editor goes to the results."""
-        self.background(self.arrangement.go("verdict"), "go")
-
-    async def on_jump_to(self, message: JumpTo) -> None:
-        """A diagnostic was chosen: go to its line."""
-        await self.arrangement.go("editor")
-        self.editor_pane.editor.go_to(message.line, message.column)
-
-    def on_problem_chosen(self, message: ProblemChosen) -> None:
-        """A problem was chosen from the list: open it."""
-        self.background(self.picking.choose(message.stem), "picking")
-
-    def on_model_asked(self, message: ModelAsked) -> None:
-        """Something is wanted of the language model."""
-        self.background(self.desk.model.do(message.what, message.text), "model")
-
-    def on_attempt_chosen(self, message: AttemptChosen) -> None:
-        """An earlier attempt was chosen."""
-        self.background(self.talk.show_attempt(message.attempt_id), "talk")
-
-    async def on_rank_chosen(self, message: RankChosen) -> None:
-        """A rank was chosen in the matrix: show its output."""
-        await self.arrangement.go("log")
-        pane: Any = self.panes["log"]
-        pane.show_rank(message.rank)
-
-    def on_copy_requested(self, message: CopyRequested) -> None:
-        """A pane wants something copied."""
-        self.talk.copy(message.text, message.what)
-
-    def on_descendant_focus(self, event: events.DescendantFocus) -> None:
-        """Remember which pane is active."""
-        self.arrangement.focused(event.widget)
-
     def on_resize(self, event: events.Resize) -> None:
         """Fit the layout to the terminal; the same size again means that the terminal was used by another program."""
         self.forget_screen()
@@ -328,9 +304,12 @@ class Workbench(AppActions, Surviving, RowDiff):
         self.exit(code)
 
     async def shut_down(self) -> None:
-        """Stop the watcher and end the ranks; safe to call twice."""
-        if self.open_desk is not None:
-            await self.open_desk.close()
+        """Stop the watcher, end the ranks and the process that asks models; safe to call twice."""
+        try:
+            if self.open_desk is not None:
+                await self.open_desk.close()
+        finally:
+            await self._asking.close()
 
     async def on_unmount(self) -> None:
         """Nothing runs on after the screen is gone."""

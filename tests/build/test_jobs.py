@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 from pathlib import Path
 
 import pytest
@@ -88,6 +89,13 @@ async def test_first_to_go_without_memory(tmp_path: Path) -> None:
     """When memory runs out the system ends a compiler before pkwb, its ranks and everything else."""
     words = 'while [ "$(cat /proc/$$/oom_score_adj)" != 1000 ]; do :; done'
     done = await run_command(Command(argv=("sh", "-c", words), output=""), tmp_path, 30.0)
+    assert done.ok
+
+
+async def test_compilers_that_others_go_before(tmp_path: Path) -> None:
+    """A compiler of the full build beside a quick one gives way to it, and to pkwb, where cores are busy."""
+    words = f"while [ $(nice) -le {os.nice(0)} ]; do :; done"
+    done = await Slots(1).behind().run(Command(argv=("sh", "-c", words), output=""), tmp_path, 30.0)
     assert done.ok
 
 

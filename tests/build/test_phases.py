@@ -69,6 +69,15 @@ async def test_error_is_told_once(tmp_path: Path) -> None:
 
 
 @needs_nvcc
+async def test_error_of_the_device_alone(tmp_path: Path) -> None:
+    """What only the device's front end refuses is told without the host's half having to end."""
+    write(tmp_path, f"{TEXT}#ifdef __CUDA_ARCH__\n#error not for this GPU\n#endif\n")
+    done = await compile_cuda(command("nvcc"), tmp_path, Slots(4), 100)
+    assert [(job.ok, "not for this GPU" in job.output) for job in done][-1] == (False, True)
+    assert not (tmp_path / "cuda.o").exists()
+
+
+@needs_nvcc
 async def test_unusual_words(tmp_path: Path) -> None:
     """With words that nvcc's list would show in other form nvcc runs by itself."""
     write(tmp_path)

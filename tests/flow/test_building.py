@@ -203,7 +203,7 @@ assert b"more than 64 different" in ask(frame({**GOOD, "name": "../last"}))
     assert sitting.judge(CPP).status == "ok"
 
 
-def test_no_room_on_the_disk(sitting: Sitting, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_no_room_on_the_disk(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """A build that fails for the machine's fault is not the kernel's: the verdict is infra, ahead or in a rank."""
     (tmp_path / "builds").write_text("a file")
     monkeypatch.setenv("PKWB_CACHE_DIR", str(tmp_path))
@@ -337,7 +337,7 @@ def test_build_command_without_anything_to_build(tmp_path: Path) -> None:
     assert (done.returncode, "deep.py: error: Python cannot read this file" in done.stderr) == (1, True)
 
 
-def test_full_build(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_full_build(monkeypatch: pytest.MonkeyPatch) -> None:
     """With the full build asked for, torch's own headers make a module that behaves the same."""
     monkeypatch.setattr(Sitting, "patience", 110.0)
     sitting = Sitting("1", limit=20.0, full=True)

@@ -22,11 +22,6 @@ from workbench.topology.placing import place
 PEAK = Peak(gbps=300.0, label="NCCL all_reduce, 2 ranks", measured=1.0, how="by hand")
 
 
-@pytest.fixture(autouse=True)
-def _cache(tmp_path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PKWB_CACHE_DIR", str(tmp_path))
-
-
 def target(name: str, world: int, device: str = "cuda") -> Target:
     """A problem at its default size."""
     problem = find_problem(name)

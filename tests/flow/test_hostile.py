@@ -189,13 +189,13 @@ def descriptors() -> int:
 def test_starting_ranks_anew_keeps_no_descriptors(sitting: Sitting) -> None:
     """However often ranks have to be started anew, the screen's process holds as many descriptors as before."""
     sitting.judge(GOOD)
-    sitting.until(lambda: sitting.engine._standby.ready)
+    sitting.until(lambda: sitting.engine.standing_by)
     before = descriptors()
     for _ in range(2):
         os.kill(sitting.pids()[0], signal.SIGKILL)
         sitting.until(lambda: not sitting.engine._zygote.alive)
         assert sitting.judge(GOOD).status == "ok"
-        sitting.until(lambda: sitting.engine._standby.ready)
+        sitting.until(lambda: sitting.engine.standing_by)
 
     assert descriptors() <= before
 
@@ -216,7 +216,7 @@ def test_no_error_of_a_start_is_lost(monkeypatch: pytest.MonkeyPatch) -> None:
     """An error that is none of pkwb's own, met while a warm set starts, is told by the attempt and does not stick."""
     sitting = Sitting("1")
     sitting.judge(GOOD)
-    sitting.until(lambda: sitting.engine._standby.ready)
+    sitting.until(lambda: sitting.engine.standing_by)
     errors = [OSError("too many open files")]
 
     def request(*arguments: Any) -> Any:

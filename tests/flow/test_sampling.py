@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from workbench.flow.sampling import SIDES, Mismatch, Sampler, SamplingPlan, TimingFigures
+from workbench.flow.sampling import SIDES, Calls, Mismatch, Sampler, SamplingPlan, TimingFigures
 
 MS = 1_000_000
 PEAK = 1980
@@ -30,6 +30,8 @@ class Machine:
     cold: Callable[[str], bool] = lambda side: True
     export_ns: Callable[[str], int] = lambda side: 100_000
     asked_cold: list[bool] = field(default_factory=list)
+    patience_ns: list[int] = field(default_factory=list)
+    """Of the gates, as every request had it."""
     blocks: list[tuple[str, int, int]] = field(default_factory=list)
     """Side, number of calls and the call that must be compared, of every request."""
     call_s: float = 0.0
@@ -37,15 +39,16 @@ class Machine:
     now: float = 0.0
     made: dict[str, list[int]] = field(default_factory=lambda: {side: [] for side in SIDES})
 
-    async def ask(self, side: str, first: int, calls: int, last: int, cold: bool) -> list[dict[str, Any]]:
+    async def ask(self, calls: Calls) -> list[dict[str, Any]]:
         """The judges' answers to one block; they fetch one result in ten and the last."""
-        numbers = range(first, first + calls)
+        side, numbers = calls.side, range(calls.first, calls.first + calls.count)
         self.made[side] += numbers
-        self.now += calls * self.call_s
-        self.blocks.append((side, calls, last))
+        self.now += calls.count * self.call_s
+        self.blocks.append((side, calls.count, calls.last))
+        self.patience_ns.append(calls.patience_ns)
         rows = [[self._row(side, rank, call) for call in numbers] for rank in range(self.world)]
-        fetched = sum(call % 10 == 7 or call == last for call in numbers)
-        cold = cold and self.cold(side)
+        fetched = sum(call % 10 == 7 or call == calls.last for call in numbers)
+        cold = calls.cold and self.cold(side)
         self.asked_cold.append(cold)
         return [{"samples": row, "cold": cold, "exports": [self.export_ns(side)] * fetched} for row in rows]
 
@@ -128,6 +131,40 @@ def test_a_reference_that_waits_for_its_device_is_named() -> None:
     """When one rank's gate could not wait for the whole call, in most calls, the flag names the side."""
     machine = Machine(held=lambda side, rank, call: (side, rank) == ("baseline", 1))
     assert sample(machine).flags == ("blocks-on-device (reference)",)
+
+
+def test_gates_wait_for_a_reference_with_many_launches() -> None:
+    """Where the reference's host needs longer than gates stay shut at first, they get four times what it needs, on both
+    sides, before anything is timed; no launch then counts as the device's time."""
+    machine = Machine(host_ns=lambda side, rank, call: 1_500_000 if rank else 1_000_000)
+    machine.held = lambda side, rank, call: rank == 1 and machine.patience_ns[-1] < 1_500_000
+    figures = sample(machine)
+    assert machine.patience_ns[0] == MS
+    assert set(machine.patience_ns[-8:]) == {6 * MS}
+    assert figures.flags == ("launch-bound (candidate)", "launch-bound (reference)")
+
+
+def test_gates_do_not_wait_in_vain() -> None:
+    """A reference that waits for its device inside is tried with more patience once, and timed with the least."""
+    machine = Machine(host_ns=lambda *_: 2 * MS, held=lambda side, rank, call: side == "baseline")
+    sample(machine)
+    assert 8 * MS in machine.patience_ns
+    assert set(machine.patience_ns[-8:]) == {MS}
+
+
+def test_a_candidate_does_not_make_gates_patient() -> None:
+    """What a candidate's host claims to need changes no gate, and explains no more than the gate's patience."""
+    machine = Machine(host_ns=lambda side, rank, call: 50 * MS if side == "candidate" else MS // 10)
+    machine.hidden_ns = lambda side: 50 * MS if side == "candidate" else 0
+    assert "clock-disagreement" in sample(machine).flags
+    assert set(machine.patience_ns) == {MS}
+
+
+def test_patience_has_an_end() -> None:
+    """No gate stays shut for longer than 20 ms."""
+    machine = Machine(host_ns=lambda *_: 30 * MS)
+    sample(machine)
+    assert max(machine.patience_ns) == 20 * MS
 
 
 def test_sides_take_turns_and_the_last_call_is_compared() -> None:
@@ -283,8 +320,8 @@ def test_a_clock_that_drifts_is_no_speedup() -> None:
 def test_a_checked_call_that_was_wrong_voids_the_timing() -> None:
     """One judge's report ends the timing at once."""
 
-    async def ask(side: str, first: int, calls: int, last: int, cold: bool) -> list[dict[str, Any]]:
-        answers = await Machine().ask(side, first, calls, last, cold)
+    async def ask(calls: Calls) -> list[dict[str, Any]]:
+        answers = await Machine().ask(calls)
         return [answers[0], {**answers[1], "report": {"status": "wrong"}}]
 
     plan = SamplingPlan(samples=10, device="cpu", limit_s=180.0)

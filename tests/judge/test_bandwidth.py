@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from workbench.errors import UsageError
+from workbench.files import cache_dir
 from workbench.judge import bandwidth
 from workbench.judge.bandwidth import Peak, PeakKey
 
 PEAK = Peak(gbps=3.2, label="gloo all-reduce, 2 ranks (CPU)", measured=1.7e9, how="16 MiB, median of 20 calls")
 KEY = PeakKey(device="cpu", world=2, torch="2.13.0", machine="box x86_64")
-
-
-@pytest.fixture(autouse=True)
-def _cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PKWB_CACHE_DIR", str(tmp_path / "cache"))
 
 
 @pytest.mark.parametrize(
@@ -72,16 +66,16 @@ def test_peak_is_kept_per_machine_device_world_and_torch() -> None:
 @pytest.mark.parametrize(
     "damage", ["", "{", "[]", '{"peak": 1}', '{"peak": {"gbps": 0, "label": "", "measured": 0, "how": ""}}']
 )
-def test_damaged_cache_is_measured_anew(damage: str, tmp_path: Path) -> None:
+def test_damaged_cache_is_measured_anew(damage: str) -> None:
     """A damaged cache file counts as none."""
     bandwidth.store_peak(KEY, PEAK)
-    next((tmp_path / "cache" / "peaks").iterdir()).write_text(damage)
+    next((cache_dir() / "peaks").iterdir()).write_text(damage)
     assert bandwidth.load_peak(KEY) is None
 
 
-def test_unwritable_cache_says_so(tmp_path: Path) -> None:
+def test_unwritable_cache_says_so() -> None:
     """A cache folder that cannot be made is named in the message."""
-    (tmp_path / "cache").write_text("a file is in the way")
+    cache_dir().write_text("a file is in the way")
     with pytest.raises(UsageError, match=r"cannot create .*peaks"):
         bandwidth.store_peak(KEY, PEAK)
 

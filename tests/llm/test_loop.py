@@ -74,6 +74,7 @@ class FakeEngine:
         self.stream, self.worths = stream, list(worths)
         self.number = 0
         self.sources: list[str] = []
+        self.busy = False
 
     def submit(self, source: Source, origin: Origin) -> int:
         self.number += 1
@@ -282,6 +283,15 @@ def test_cancelled_request_is_no_step(run: Run) -> None:
     again = run.go(resume=first.run, steps=2)
     assert run.model.asked == [asked]
     assert again.ending == "steps"
+
+
+def test_conversation_that_is_gone_on_with(run: Run, kept: Solves) -> None:
+    """Of a conversation of the workbench that the loop goes on with, requests that failed are no turns."""
+    solve = kept.begin(run.target, "fake", "full", {})
+    failed = ProposalFinished(proposal=1, model="fake", outcome="error", trouble="network", reason="no network")
+    kept.propose(solve.name, 1, 1, "0" * 64, START, failed)
+    run.go(resume=solve.name, steps=1)
+    assert [message["role"] for message in run.model.asked[0]] == [message["role"] for message in START]
 
 
 def test_killed_while_judging_is_judged_on_resume(run: Run, kept: Solves) -> None:

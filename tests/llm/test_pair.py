@@ -107,6 +107,39 @@ def test_accepted_proposal_is_not_sent_back(store: Store) -> None:
     asyncio.run(steps())
 
 
+def test_verdict_of_the_accepted_file(store: Store) -> None:
+    """What became of an accepted proposal that was saved is told, once; one that was tried before is not told again."""
+
+    async def steps() -> None:
+        desk = Desk(store, finished())
+        await desk.ask()
+        desk.pair.decided(1, "accepted", CODE)
+        assert "it hangs" in await desk.ask(CODE, "it hangs")
+        assert "it hangs" not in await desk.ask(CODE, "it hangs")
+        assert "# proposed" not in desk.model.asked[-1][-1]["content"]
+        await desk.pair.tried(3, CODE, verdict(1, "wrong", "rank 1 is off", (), None), Collected())
+        assert (await desk.ask(CODE, "rank 1 is off")).count("rank 1 is off") == 1
+
+    asyncio.run(steps())
+
+
+def test_edited_proposal_is_told(store: Store) -> None:
+    """A verdict on what the user made of a proposal is told with that text, and is not the proposal's own."""
+
+    async def steps() -> None:
+        desk = Desk(store, finished())
+        await desk.ask()
+        await desk.pair.tried(1, MINE, verdict(1, "wrong", "rank 1 is off", (), None), Collected(), edited=True)
+        told = await desk.ask()
+        assert "changed your proposal 1" in told
+        assert "return mine(tensor)" in told
+        assert "rank 1 is off" in told
+        (solve,) = desk.solves.solves()
+        assert desk.solves.proposals(solve.name)[0].answer is None
+
+    asyncio.run(steps())
+
+
 def test_remark_survives_a_failed_request(store: Store) -> None:
     """A remark that did not reach the model comes with the next request; one that was cancelled does not."""
 

@@ -243,6 +243,13 @@ def test_endless_reply(talk: Talk) -> None:
     assert (finished.outcome, len(finished.reply)) == ("cut-off", 1_000_001)
 
 
+def test_reply_that_is_not_wanted_any_more(talk: Talk) -> None:
+    """When enough has come the connection is closed, so that the model does not go on writing at the user's cost."""
+    with serving(Reply("".join(f"{number:06} " for number in range(150_000)), piece=100_000, wait_after=11)) as server:
+        assert talk.ask(server.url).outcome == "cut-off"
+        assert server.gone.wait(20)
+
+
 @pytest.mark.parametrize("tokens", [(-(10**6), -5), (10**40, 10**40)], ids=["negative", "too many"])
 def test_tokens_that_cannot_be(talk: Talk, tokens: tuple[int, int]) -> None:
     """A count of tokens that cannot be is not believed; an estimate takes its place, so that the budget holds."""
@@ -272,6 +279,15 @@ def test_key_of_any_name_is_taken_out(own: Talk, monkeypatch: pytest.MonkeyPatch
     assert "<MY_LOGIN>" in finished.reply + finished.reason
 
 
+def test_key_in_a_reply_is_not_shown_while_it_comes(talk: Talk) -> None:
+    """The key is taken out of pieces of a reply, too, also where it comes apart; the rest comes as it is."""
+    text = f"Your key is {KEY}, sk-lo and sk"
+    with serving(Reply(text, piece=3, pause=0.04)) as server:
+        finished = talk.ask(server.url)
+    told = "".join(piece.text for piece in talk.of(ProposalDelta))
+    assert told == finished.reply == text.replace(KEY, "<OPENAI_API_KEY>")
+
+
 def test_process_that_is_stuck_is_ended(own: Talk, monkeypatch: pytest.MonkeyPatch) -> None:
     """A process that does not answer any more is ended and said so, and the next request has a new one."""
     with serving(fenced(GOOD)) as server:
@@ -287,6 +303,43 @@ def test_process_that_is_stuck_is_ended(own: Talk, monkeypatch: pytest.MonkeyPat
         assert own.ask(server.url).outcome == "code"
         own.run(own.client.close())
         assert stuck.poll() is not None
+
+
+def test_cost_of_a_request_that_was_dropped(talk: Talk) -> None:
+    """A request that is dropped is told as cancelled at once, and again with its cost when that is known."""
+    with serving(Reply(fenced(GOOD), wait_after=2, tokens=(0, 0))) as server:
+
+        async def dropped() -> None:
+            asked = asyncio.ensure_future(talk.asking(server.url, input_price=1.0, output_price=1.0))
+            while not talk.of(ProposalDelta):
+                await asyncio.sleep(0.005)
+            asked.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await asked
+            assert [one.cost_usd for one in talk.of(ProposalFinished)] == [0.0]
+            while len(talk.of(ProposalFinished)) < 2:
+                await asyncio.sleep(0.005)
+
+        talk.run(dropped())
+    at_once, later = talk.of(ProposalFinished)
+    assert at_once.proposal == later.proposal
+    assert (at_once.outcome, later.outcome) == ("cancelled", "cancelled")
+    assert later.cost_usd > 0
+
+
+def test_another_problem(own: Talk) -> None:
+    """A client that moves on keeps its process, tells the new stream in which state it is, and counts from 1 again."""
+    with serving(fenced(GOOD)) as server:
+        assert [own.ask(server.url).proposal for _ in range(2)] == [1, 2]
+        process, events = own.client._process, list[Event]()
+        stream = EventStream()
+        stream.subscribe(events.append)
+        own.client.move(stream)
+        assert [event.state for event in events if isinstance(event, ProposerChanged)] == ["ready"]
+        assert own.ask(server.url).proposal == 1
+        assert own.client._process is process
+    assert any(isinstance(event, ProposalFinished) for event in events)
+    assert not own.of(ProposalFinished)
 
 
 def test_stuck_process_is_ended_after_a_cancelled_request(own: Talk, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -181,7 +181,7 @@ def test_a_block_is_cold_only_as_a_whole(cold: list[bool], expected: bool) -> No
     judge = JudgeRank(0, torch.get_num_threads(), None)  # type: ignore[arg-type]
     judge._peers = {"candidate": Answering(cold)}  # type: ignore[dict-item]
     judge._inputs = SimpleNamespace(deltas=lambda *_: [], checked=lambda *_: False)  # type: ignore[assignment]
-    block = {"side": "candidate", "first": 0, "calls": 2, "last": -1, "cold": True, "graph": False}
+    block = {"side": "candidate", "first": 0, "calls": 2, "last": -1, "cold": True, "graph": False, "patience": 7}
     assert judge._block(block) == {"samples": [(5, 9, 0, 0, False)] * 2, "cold": expected, "exports": []}
 
 
@@ -215,7 +215,7 @@ def answered(reply: dict[str, Any]) -> Any:
     rank = Channel(theirs.detach())
     rank.send(reply)
     try:
-        return peer.call([delta(0, [0], [1.0])], cold=True, graph=False), rank.receive()
+        return peer.call([delta(0, [0], [1.0])], {"cold": True, "graph": False, "patience": 7}), rank.receive()
     finally:
         peer.close()
         rank.close()
@@ -227,7 +227,7 @@ def test_an_honest_answer_is_taken() -> None:
     assert (call.row[0], call.row[2:], call.cold) == (5, (4, 1980, False), True)
     assert call.bracket > 0
     assert {"deltas", "late"} <= request.keys()
-    assert request["cold"] is True
+    assert (request["cold"], request["patience"]) == (True, 7)
 
 
 @pytest.mark.parametrize(
@@ -272,7 +272,7 @@ def test_a_graph_is_replayed_only_where_all_have_one(
     rank._captured = lambda: "replay"  # type: ignore[assignment]
     rank._inbox = Region(shared_fd("inbox"))
     header, _end = pack([], rank._inbox)
-    assert rank._made({"late": header, "graph": graph, "cold": False})[0] == expected
+    assert rank._made({"late": header, "graph": graph, "cold": False, "patience": 0})[0] == expected
     rank._inbox.close()
 
 

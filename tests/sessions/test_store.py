@@ -131,15 +131,16 @@ def test_best_compares_like_timing_with_like(store: Store) -> None:
 
 
 def test_pruning_keeps_the_newest_and_the_best(path: Path, stores: Stores) -> None:
-    """Old attempts and their sources go, except the best one of each problem."""
+    """Old attempts and their sources go, except the best one of each problem under its own conditions."""
     store = stores(path, keep=3)
     best = record(store, 1, "x = 0", speedup=4.0)
-    for number in range(2, 9):
+    store.record(target(world=4), source("y = 0"), verdict(2, speedup=1.1), 102.0)
+    for number in range(3, 9):
         record(store, number, f"x = {number}")
-    assert [attempt.number for attempt in store.attempts()] == [8, 7, 6, 1]
+    assert [attempt.number for attempt in store.attempts()] == [8, 7, 6, 2, 1]
     assert store.source(store.attempt(best).digest) == "x = 0"
     with pytest.raises(UsageError, match="not kept any more"):
-        store.source(source("x = 2").digest)
+        store.source(source("x = 3").digest)
     store.close()
 
 

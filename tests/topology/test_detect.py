@@ -16,11 +16,6 @@ from workbench.topology.draw import draw
 PEAK = Peak(gbps=3.217, label="gloo all-reduce, 4 ranks", measured=1.0, how="16 MiB, median of 20 calls")
 
 
-@pytest.fixture(autouse=True)
-def _cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PKWB_CACHE_DIR", str(tmp_path / "cache"))
-
-
 @pytest.fixture
 def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A machine of 2 sockets, 2 NUMA nodes with 4 cores each, and a third node that has memory alone."""

@@ -73,6 +73,8 @@ class ScriptedModel:
     priced: bool = True
     hold: bool = False
     """Whether replies stop after their first piece."""
+    before: int = 0
+    """Requests that were made before the problem on screen was opened."""
 
     def warm(self) -> None:
         self.warmed += 1
@@ -85,7 +87,7 @@ class ScriptedModel:
 
     async def ask(self, messages: Messages, left_usd: float | None = None) -> ProposalFinished:
         self.asked.append([dict(message) for message in messages])
-        number = len(self.asked)
+        number = len(self.asked) - self.before
         said = self.replies.pop(0) if len(self.replies) > 1 else self.replies[0]
         came = replace(said, proposal=number)
         self.stream.emit(replace(started(number), sent=messages[-1]["content"]))
@@ -104,6 +106,11 @@ class ScriptedModel:
 
     def cancel(self) -> None:
         self._stopped.set()
+
+    def move(self, stream: EventStream) -> None:
+        self.stream, self.before = stream, len(self.asked)
+        if self.warmed:
+            stream.emit(ProposerChanged(state="ready"))
 
     async def close(self) -> None:
         self.closed = True

@@ -94,3 +94,12 @@ def test_spending_outlives_exchanges() -> None:
 def test_pieces_without_a_start() -> None:
     """Pieces of a request that is not known change nothing."""
     assert after(delta("late"), finished(4)) == Conversation()
+
+
+def test_cost_of_a_cancelled_request_comes_later() -> None:
+    """A reply that was cancelled is told at once, and what it has cost counts when the process says so."""
+    cancelled = finished(code="", outcome="cancelled", tokens_in=0, tokens_out=0, cost_usd=0.0)
+    billed = finished(code="", outcome="cancelled", tokens_in=1000, tokens_out=20, cost_usd=0.5)
+    talk = after(started(), delta("He"), cancelled, billed)
+
+    assert (talk.spent_usd, talk.tokens, talk.streaming) == (0.5, 1020, False)

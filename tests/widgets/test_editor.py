@@ -280,3 +280,11 @@ def test_comments_come_back(lines: list[str]) -> None:
 def test_indentation(before: str, lead: str) -> None:
     """What a new line begins with."""
     assert indentation(before, 4) == lead
+
+
+async def test_text_that_would_steer_the_terminal() -> None:
+    """Escape sequences in a file are shown as signs, and the file keeps them."""
+    text = "# \x1b]0;owned\x07\x9b2J \u202etxt\n"
+    async with hosted(text) as (_pilot, _pane, editor):
+        assert editor.get_line(0).plain == "# ␛]0;owned␇·2J ·txt"
+        assert editor.text == text

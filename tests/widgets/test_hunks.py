@@ -16,6 +16,7 @@ PAIRS = [
     (BEFORE, "one\ntwo\nthree\nfour"),
     ("a\r\nb\r\n", "a\r\nc\r\n"),
     ("no end", "no end\nmore\n"),
+    ("a\x0cb\nc\u2028d\n", "a\x0cb\nc\u2028e\n"),
 ]
 
 
@@ -44,3 +45,10 @@ def test_order_does_not_matter() -> None:
     for taken in (set(some) for size in range(len(found) + 1) for some in combinations(range(len(found)), size)):
         assert merged(BEFORE, found, taken) == merged(BEFORE, found, sorted(taken, reverse=True))
     assert len(found) == 4
+
+
+def test_lines_are_counted_as_the_editor_counts_them() -> None:
+    """A form feed or another character that only some programs take for a line break begins no line."""
+    (hunk,) = hunks("a\x0cb\x85c\u2028d\ntwo\n", "a\x0cb\x85c\u2028d\n2\n")
+
+    assert hunk.place == "line 2"

@@ -12,7 +12,7 @@ from textual.content import Content
 from textual.widgets import Static
 
 from sessions.model import Attempt
-from widgets.plain import plain
+from widgets.plain import plain, visible
 from widgets.screens.dialog import Dialog
 from widgets.screens.question import Difference, diff_view, legend
 
@@ -77,7 +77,7 @@ class AttemptScreen(Dialog[str]):
 def _coloured(source: str) -> Content:
     from textual.highlight import highlight
 
-    return highlight(source, language="python")
+    return highlight(visible(source), language="python")
 
 
 def summary(attempt: Attempt) -> str:
@@ -85,6 +85,6 @@ def summary(attempt: Attempt) -> str:
     when = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(attempt.started))
     speed = f" · {attempt.speedup.median:.2f}x" if attempt.speedup is not None else ""
     reason = f" · {plain(attempt.reason)}" if attempt.reason else ""
-    note = f" · {attempt.note}" if attempt.note else ""
+    note = f" · {plain(attempt.note)}" if attempt.note else ""
     conditions = f"{attempt.world} {attempt.device} ranks · {attempt.size} {attempt.dtype} · {attempt.backend}"
     return f"{attempt.status}{speed}{reason}{note}\n{when} · {conditions}"

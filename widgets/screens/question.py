@@ -13,7 +13,11 @@ from textual.content import Content
 from textual.widget import Widget
 from textual.widgets import Static
 
+from widgets.plain import visible
 from widgets.screens.dialog import Dialog
+
+_SIDE_BY_SIDE = 2000
+"""Lines of both texts up to which they are shown side by side; above, the screen would stand still for seconds."""
 
 
 @dataclass(frozen=True)
@@ -101,15 +105,22 @@ def legend(difference: Difference) -> Content:
 
 def diff_view(difference: Difference) -> Widget:
     """The two texts compared, side by side where the screen is wide enough and this Python has a view for that."""
+    before, after = visible(difference.before), visible(difference.after)
+    if before.count("\n") + after.count("\n") > _SIDE_BY_SIDE:
+        return _unified(before, after)
     try:
         from textual_diff_view import DiffView
     except ImportError:
-        from widgets.screens.unified import UnifiedDiff
-
-        return UnifiedDiff(difference.before, difference.after)
-    view = DiffView(difference.before_name, difference.after_name, difference.before, difference.after)
+        return _unified(before, after)
+    view = DiffView(difference.before_name, difference.after_name, before, after)
     view.set_reactive(DiffView.split, False)
     view.auto_split = True
     view.annotations = True
     found: Widget = view
     return found
+
+
+def _unified(before: str, after: str) -> Widget:
+    from widgets.screens.unified import UnifiedDiff
+
+    return UnifiedDiff(before, after)

@@ -9,6 +9,7 @@ from pathlib import Path
 from workbench.build.flags import names_architecture
 from workbench.build.model import CPP_UNIT, CUDA_UNIT, Command, Request, Toolchain
 from workbench.build.slim import headers, standard
+from workbench.build.toolchain import link_flags
 
 VERSION = headers.digest()
 """Changes with every slim header and with the runtime: part of a library's key."""
@@ -105,7 +106,8 @@ def _link(request: Request, toolchain: Toolchain, objects: list[str], runtime: s
     toolkit = [f"-L{toolchain.cuda_home}/lib64", "-lcudart", f"-Wl,-rpath,{toolchain.cuda_home}/lib64"] if cuda else []
     argv = (
         *(toolchain.cxx, "-shared", *objects, runtime, f"-L{toolchain.torch_lib}", "-Wl,--no-as-needed"),
-        *(*(f"-l{name}" for name in libraries), *toolkit, *request.ld_flags, "-o", out),
+        *(*(f"-l{name}" for name in libraries), *toolkit, *request.ld_flags),
+        *(*link_flags(toolchain), "-o", out),
     )
     return Command(argv=argv, output=out)
 

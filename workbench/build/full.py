@@ -6,6 +6,7 @@ from pathlib import Path
 
 from workbench.build.flags import names_architecture
 from workbench.build.model import CPP_UNIT, CUDA_UNIT, Command, Request, Toolchain
+from workbench.build.toolchain import link_flags
 
 IMPLICIT = {
     CUDA_UNIT: ("torch/types.h", "cuda.h", "cuda_runtime.h"),
@@ -96,6 +97,6 @@ def _link_command(request: Request, toolchain: Toolchain, objects: list[str], ou
         *(toolchain.cxx, *objects, "-shared", *request.ld_flags),
         *(f"-L{folder}" for folder in folders),
         *(f"-l{library}" for library in libraries),
-        *("-o", out),
+        *(*link_flags(toolchain), "-o", out),
     )
     return Command(argv=argv, output=out)

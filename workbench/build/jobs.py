@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import copy
 import os
 import resource
 import signal
@@ -18,6 +19,8 @@ JOB_BYTES = 2_500_000_000
 """Memory that one full compile of a CUDA file takes at most, as a rule."""
 _LEAST_BYTES = 4_000_000_000
 _MOST_OUTPUT = 1 << 20
+_BEHIND = 5
+"""Niceness, above pkwb's own, of compilers that others go before: a quarter of a core that both want."""
 
 
 @dataclass(frozen=True)
@@ -42,11 +45,18 @@ class Slots:
     def __init__(self, count: int = 0) -> None:
         self.count = count or parallel_jobs()
         self._semaphore = asyncio.Semaphore(self.count)
+        self._nice = 0
+
+    def behind(self) -> Slots:
+        """The same room, for compilers that get less of a busy core than the others."""
+        found = copy.copy(self)
+        found._nice = _BEHIND
+        return found
 
     async def run(self, command: Command, folder: Path, limit: float) -> Done:
         """Run one command in a folder for at most ``limit`` seconds, once there is room for it."""
         async with self._semaphore:
-            return await run_command(command, folder, limit)
+            return await run_command(command, folder, limit, self._nice)
 
 
 def parallel_jobs() -> int:
@@ -63,14 +73,14 @@ def available_bytes() -> int:
     return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
 
 
-async def run_command(command: Command, folder: Path, limit: float) -> Done:
+async def run_command(command: Command, folder: Path, limit: float, nice: int = 0) -> Done:
     """Run one command; nothing of it is left when this returns or is cancelled."""
     started = time.perf_counter()
     try:
         process = await _start(command, folder)
     except OSError as error:
         return Done(command, 127, f"{command.argv[0]} cannot be run: {error.strerror or error}", 0.0)
-    _restrain(process.pid)
+    _restrain(process.pid, nice)
     late = False
     try:
         output = await asyncio.wait_for(_output_of(process), limit)
@@ -120,8 +130,13 @@ async def _end(process: asyncio.subprocess.Process) -> None:
     await asyncio.shield(process.wait())
 
 
-def _restrain(pid: int) -> None:
+def _restrain(pid: int, nice: int) -> None:
     """Let a compiler that needs more memory than there is fail by itself, and be the first to go otherwise."""
+    if nice:
+        with contextlib.suppress(OSError):
+            os.setpriority(os.PRIO_PGRP, pid, os.getpriority(os.PRIO_PROCESS, 0) + nice)
+        with contextlib.suppress(OSError):  # where Linux shares the cores out by session, each compiler is one
+            Path(f"/proc/{pid}/autogroup").write_text(str(nice), encoding="ascii")
     if sys.platform != "linux":
         return
     most = max(_LEAST_BYTES, available_bytes())

@@ -80,12 +80,13 @@ class Maker:
         entry = self._cache.find(self.key(order, made_by))
         return _result(order.request, entry, "cached") if entry is not None else None
 
-    async def full(self, order: Order) -> Result:
-        """Build with torch's own headers."""
+    async def full(self, order: Order, *, behind: bool = False) -> Result:
+        """Build with torch's own headers; ``behind``: a quick build that runs beside it goes first."""
+        slots = self._slots.behind() if behind else self._slots
         with self._cache.workplace() as place:
             library = f"{order.request.name}.so"
             stages = full_commands(order.request, self._toolchain, order.arch, library)
-            return await self._make(order, "full", stages, place)
+            return await self._make(order, "full", stages, place, slots)
 
     async def slim(self, order: Order) -> Result:
         """Build with the slim headers."""
@@ -97,12 +98,12 @@ class Maker:
                 return Result(name=order.request.name, ok=False, way="slim", reason="its runtime could not be compiled")
             library = f"{order.request.name}.so"
             stages = fast.slim_commands(order.request, self._toolchain, order.arch, str(runtime), library)
-            return await self._make(order, "slim", stages, place)
+            return await self._make(order, "slim", stages, place, self._slots)
 
-    async def _make(self, order: Order, made_by: MadeBy, stages: Stages, place: Path) -> Result:
+    async def _make(self, order: Order, made_by: MadeBy, stages: Stages, place: Path, slots: Slots) -> Result:
         started, since = time.perf_counter(), time.time()
         texts = write_units(order.request, place)
-        made = await run_stages(stages, place, self._slots, order.limit, texts)
+        made = await run_stages(stages, place, slots, order.limit, texts)
         name = order.request.name
         if not made.ok:
             return _failed(order.request, made, made_by)

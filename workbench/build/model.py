@@ -45,6 +45,8 @@ class Toolchain:
     """As ``13.0.88``."""
     cxx: str = ""
     cxx_version: str = ""
+    libstdcxx: str = ""
+    """The shared C++ library, where the compiler by itself would link a static one in."""
     cuda_home: str = ""
     torch: str = ""
     torch_cuda: str = ""

@@ -8,7 +8,6 @@ Where the list is not the one that is known from CUDA 12 and 13, nvcc runs by it
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import hashlib
 import re
 import shlex
@@ -44,18 +43,19 @@ async def compile_cuda(command: Command, place: Path, slots: Slots, limit: float
     phases = await _phases_of(command, place) if slots.count >= _ROOM else None
     if phases is None:
         return [await slots.run(command, place, limit)]
-    device = asyncio.ensure_future(_chain(phases.device, place, slots, limit))
+    halves = [asyncio.ensure_future(_chain(half, place, slots, limit)) for half in (phases.host, phases.device)]
     try:
-        done = await _chain(phases.host, place, slots, limit)
-        if all(job.ok for job in done):  # what the host's front end refuses the device's would only say again
-            done += await device
+        done: list[Done] = []
+        for half in asyncio.as_completed(halves):
+            jobs = await half
+            if not all(job.ok for job in jobs):  # what one front end refuses the other would only say again
+                return jobs
+            done += jobs
+        return [*done, await slots.run(phases.last, place, limit)]
     finally:
-        device.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await device
-    if all(job.ok for job in done):
-        done.append(await slots.run(phases.last, place, limit))
-    return done
+        for half in halves:
+            half.cancel()
+        await asyncio.gather(*halves, return_exceptions=True)
 
 
 async def _chain(commands: Sequence[Command], place: Path, slots: Slots, limit: float) -> list[Done]:

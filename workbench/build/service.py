@@ -95,7 +95,7 @@ class BuildService:
         why = "" if self._full_only(order) else fast.obstacle(order.request, self.toolchain)
         if self._full_only(order) or why:
             return dataclasses.replace(await self._maker.full(order), slim_note=why)
-        full = asyncio.ensure_future(self._maker.full(order)) if self._together else None
+        full = asyncio.ensure_future(self._maker.full(order, behind=True)) if self._together else None
         try:
             slim = await self._maker.slim(order)
             if slim.ok:

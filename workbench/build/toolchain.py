@@ -55,12 +55,29 @@ def find_toolchain(python: str = "") -> Toolchain:
         nvcc_version=_version(nvcc, r"\bV([\d.]+)"),
         cxx=cxx,
         cxx_version=_version(cxx, r"([\d.]+)\s*$"),
+        libstdcxx=_shared_library(cxx),
         cuda_home=_cuda_home(nvcc),
         python=interpreter,
         torch_includes=(str(root / "include"), str(root / "include/torch/csrc/api/include")) if root else (),
         torch_lib=str(root / "lib") if root else "",
         **found,
     )
+
+
+def link_flags(toolchain: Toolchain) -> tuple[str, ...]:
+    """One C++ library in the process: a second copy would share torch's numbers of its locales and hold none of them.
+
+    Texts with numbers would be cut short then, or end the process. What is linked in all the same stays apart.
+    """
+    apart = ("-Wl,--exclude-libs,libstdc++.a:libsupc++.a",) if sys.platform == "linux" else ()
+    return (toolchain.libstdcxx, *apart) if toolchain.libstdcxx else apart
+
+
+def _shared_library(cxx: str) -> str:
+    """The shared C++ library of a compiler that does not find it under its plain name; empty where it does."""
+    names = ("libstdc++.so", "libstdc++.so.6")
+    plain, numbered = (ask([cxx, f"-print-file-name={name}"]).strip() if cxx else "" for name in names)
+    return numbered if os.path.isabs(numbered) and not os.path.isabs(plain) else ""
 
 
 def _torch_of(interpreter: str) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +14,7 @@ from workbench.events import EventStream
 from workbench.target import Target
 
 if TYPE_CHECKING:
+    from sessions.solves import Solves
     from workbench.controllers.asking import Client
     from workbench.controllers.proposing import Bench
     from workbench.llm.loop import Solver
@@ -27,25 +28,30 @@ class AgentLoop:
     def __init__(self, target: Target, settings: Settings, stream: EventStream, spent: Callable[[], float]) -> None:
         self._target, self._settings, self._stream, self._spent = target, settings, stream, spent
         self._solver: Solver | None = None
-        self._task: asyncio.Task[Any] | None = None
+        self._task: asyncio.Task[None] | None = None
+        self._early: list[str] = []
+        """Remarks that were made while the loop was being started."""
+        self._paused = False
+        self.ids: dict[int, int] = {}
+        """Ids in the session store of the proposals that its loops made, by the numbers that events give them."""
 
     @property
     def running(self) -> bool:
-        """Whether it runs, or is paused."""
+        """Whether it runs, is being started, or is paused."""
         return self._task is not None and not self._task.done()
 
     @property
     def paused(self) -> bool:
         """Whether it waits, or will before its next request."""
-        return self._solver is not None and self._solver.paused
+        return self._paused
 
-    async def run(self, client: Client, bench: Bench, text: str, stopped: str = "") -> bool:
+    async def run(self, client: Client, bench: Callable[[], Awaitable[Bench]], text: str, stopped: str = "") -> bool:
         """Run to the end, or go on with the run that was ``stopped``; False where it was stopped.
 
         ``text`` is the user's file. Errors as in the loop itself.
         """
-        self._solver = await self._made(client, bench, text, stopped)
-        task = self._task = asyncio.create_task(self._solver.run())
+        self._solver, self._early, self._paused = None, [], False
+        task = self._task = asyncio.create_task(self._whole(client, bench, text, stopped))
         try:
             await asyncio.wait({task})
         finally:
@@ -55,12 +61,22 @@ class AgentLoop:
         task.result()
         return True
 
+    async def _whole(self, client: Client, bench: Callable[[], Awaitable[Bench]], text: str, stopped: str) -> None:
+        solver = await self._made(client, await bench(), text, stopped)
+        for remark in self._early:
+            solver.steer(remark)
+        if self._paused:
+            solver.pause()
+        self._solver = solver
+        await solver.run()
+
     async def _made(self, client: Any, bench: Bench, text: str, stopped: str) -> Solver:
         from problems.starter import starter_text
         from workbench.llm.loop import Solver
         from workbench.llm.prompt import conversation_start
 
-        solves, settings = bench.solves(), self._settings if stopped else self._left()
+        solves = bench.solves()
+        settings = await asyncio.to_thread(self._left, solves, stopped)
         solve = await asyncio.to_thread(solves.solve, stopped) if stopped else None
         start = await asyncio.to_thread(conversation_start, self._target, self._settings)
         solver = Solver(
@@ -73,13 +89,17 @@ class AgentLoop:
             start=start,
             settle=bench.recorder.settle,
             solve=solve,
+            ids=self.ids,
         )
         if text.strip() and text != starter_text(self._target.problem, self._target.backend) and not stopped:
             solver.steer(_FILE.format(text=text.rstrip("\n")))
         return solver
 
-    def _left(self) -> Settings:
-        """The settings with what is left of the budget; UsageError where nothing is."""
+    def _left(self, solves: Solves, stopped: str) -> Settings:
+        """The settings with what is left of the budget, of which a run that goes on has spent a part already.
+
+        UsageError where nothing is left.
+        """
         from workbench.llm.pair import SPENT
 
         llm, spent = self._settings.llm, self._spent()
@@ -87,17 +107,18 @@ class AgentLoop:
             return self._settings
         if spent >= llm.budget_usd:
             raise UsageError(SPENT.format(spent=spent, budget=llm.budget_usd))
-        return replace(self._settings, llm=replace(llm, budget_usd=llm.budget_usd - spent))
+        own = sum(one.cost or 0.0 for one in solves.proposals(stopped)) if stopped else 0.0
+        return replace(self._settings, llm=replace(llm, budget_usd=llm.budget_usd - spent + own))
 
     def steer(self, remark: str) -> None:
         """Tell the model something with the next request."""
-        if self._solver is not None:
-            self._solver.steer(remark)
+        self._early.append(remark) if self._solver is None else self._solver.steer(remark)
 
     def toggle(self) -> None:
         """Pause before the next request, or go on."""
+        self._paused = not self._paused
         if self._solver is not None:
-            self._solver.go_on() if self._solver.paused else self._solver.pause()
+            self._solver.pause() if self._paused else self._solver.go_on()
 
     async def stop(self) -> None:
         """Stop at once; what there is is kept, and can be gone on with."""

@@ -26,6 +26,9 @@ class Client(Protocol):
     def cancel(self) -> None:
         """End all requests."""
 
+    def move(self, stream: EventStream) -> None:
+        """Tell another stream from now on; proposals count from 1 again."""
+
     async def close(self) -> None:
         """End the process."""
 
@@ -42,3 +45,33 @@ def make_client(settings: LlmSettings, stream: EventStream) -> Client:
     from workbench.llm.client import ModelClient
 
     return ModelClient(settings, stream)
+
+
+class Asking:
+    """The one client of a sitting, made when a model is first wanted; problems that are opened later go on with it."""
+
+    def __init__(self, make: ClientMaker, settings: LlmSettings) -> None:
+        self._make, self._settings = make, settings
+        self._client: Client | None = None
+
+    def client(self, stream: EventStream) -> Client:
+        """The client; a new one tells ``stream``."""
+        if self._client is None:
+            self._client = self._make(self._settings, stream)
+        return self._client
+
+    def move(self, stream: EventStream) -> None:
+        """Another problem is on screen, which nothing was asked about yet."""
+        if self._client is not None:
+            self._client.move(stream)
+
+    def cancel(self) -> None:
+        """End all requests."""
+        if self._client is not None:
+            self._client.cancel()
+
+    async def close(self) -> None:
+        """End the process; safe to call twice."""
+        client, self._client = self._client, None
+        if client is not None:
+            await client.close()

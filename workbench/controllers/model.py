@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from widgets.conversation import Conversation
 from workbench.controllers.agent import AgentLoop
-from workbench.controllers.asking import Client, ClientMaker
+from workbench.controllers.asking import Asking, Client
 from workbench.controllers.proposals import Proposals
 from workbench.errors import PkwbError, UsageError
 from workbench.events import (
@@ -41,13 +41,13 @@ _LOADING = "asked; the request is sent when the process that asks models has loa
 class ModelControl:
     """The model of one desk. Each wish of the pane is one method; what keeps it from being done is said in the pane."""
 
-    def __init__(self, app: Workbench, desk: Desk, make: ClientMaker) -> None:
-        self._app, self._desk, self._make = app, desk, make
+    def __init__(self, app: Workbench, desk: Desk, asking: Asking) -> None:
+        self._app, self._desk, self._asking = app, desk, asking
         self._settings = app.settings
-        self._client: Client | None = None
         self._request: asyncio.Task[ProposalFinished] | None = None
         self._agent = AgentLoop(desk.target, app.settings, desk.stream, self._spent)
-        self._proposals = Proposals(app, desk, self._propose)
+        self._proposals = Proposals(app, desk, self._propose, self._id_of)
+        desk.runs.proposed = self._proposals.proposed
         self._own: tuple[int, str] = (0, "")
         """Number and digest of the newest attempt at the user's own file."""
         self._own_events: deque[Event] = deque(maxlen=_MOST_EVENTS)
@@ -77,13 +77,11 @@ class ModelControl:
         self._proposals.show()
 
     async def close(self) -> None:
-        """End requests, the agent loop and the process; what was said stays in the store."""
+        """End requests, trials and the agent loop; what was said stays in the store."""
         await self._agent.stop()
         await self._drop_request()
-        client, self._client = self._client, None
+        await self._proposals.close()
         await self._end_conversation()
-        if client is not None:
-            await client.close()
 
     # -- asking
 
@@ -131,7 +129,7 @@ class ModelControl:
             await self._stop_agent()
         elif self.busy:
             await self._drop_request()
-        else:
+        elif not await self._proposals.stop_trials():
             raise UsageError("no reply is on its way: p asks for a proposal")
 
     async def _drop_request(self) -> None:
@@ -139,8 +137,8 @@ class ModelControl:
         request = self._request
         if request is None or request.done():
             return
-        if self.talk.streaming and self._client is not None:
-            self._client.cancel()
+        if self.talk.streaming:
+            self._asking.cancel()
             await asyncio.wait({request}, timeout=_GIVE_UP_SECONDS)
         request.cancel()
         await asyncio.wait({request})
@@ -159,9 +157,7 @@ class ModelControl:
             await pair.close()
 
     def _asked(self) -> Client:
-        if self._client is None:
-            self._client = self._make(self._settings.llm, self._desk.stream)
-        return self._client
+        return self._asking.client(self._desk.stream)
 
     async def _paired(self) -> Pair:
         if self._proposals.pair is None:
@@ -175,7 +171,14 @@ class ModelControl:
     def _spent(self) -> float:
         return self.talk.spent_usd
 
+    def _id_of(self, number: int) -> int | None:
+        """The id that a proposal has in the session store, whether the user asked for it or the agent loop."""
+        kept = self._proposals.pair.kept.get(number) if self._proposals.pair is not None else None
+        return kept.id if kept is not None else self._agent.ids.get(number)
+
     async def _try(self, text: str) -> None:
+        if self._request is not None and not self.talk.streaming:
+            await asyncio.wait({self._request})  # a reply that has just come is being kept
         await self._proposals.judge(text)
 
     async def _diff(self, _text: str) -> None:
@@ -207,17 +210,18 @@ class ModelControl:
             return
         if self.busy:
             raise UsageError("a reply is on its way: c cancels it")
-        ended = self.talk.ended
-        stopped = ended.run if ended is not None and ended.ending in ("stopped", "trouble") else ""
+        self._asked().warm()
+        before = self.talk.ended
+        stopped = before.run if before is not None and before.ending in ("stopped", "trouble") else ""
         self._change(replace(self.talk, agent="running", ended=None, step=None, note=""))
+        text = self._desk.editor_pane.editor.text
         try:
-            self._asked().warm()
-            bench = await self._desk.runs.bench()
-            whole = await self._agent.run(self._asked(), bench, self._desk.editor_pane.editor.text, stopped)
+            whole = await self._agent.run(self._asked(), self._desk.runs.bench, text, stopped)
         finally:
-            self._change(replace(self.talk, agent=""))
+            self._change(replace(self.talk, agent="", ended=self.talk.ended or before))
         if whole and (last := self.talk.ended) is not None:
-            self._app.tell(f"the agent loop ended: {last.reason}; d shows its best proposal", "information")
+            best = "; d shows its best proposal" if last.best_step else ""
+            self._app.tell(f"the agent loop ended: {last.reason}{best}", "information")
 
     async def _stop_agent(self) -> None:
         await self._agent.stop()

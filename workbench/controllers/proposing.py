@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 class PoliteJudging(Judging):
     """Judges a proposal when the attempt that runs is over: a save of the user's is never superseded by a model."""
 
-    async def judge(self, source: Source, proposed: Proposed | None) -> tuple[Verdict, Collected]:
+    async def judge(self, source: Source, proposed: Proposed | None, note: str = "") -> tuple[Verdict, Collected]:
         """The verdict and what was told meanwhile."""
-        await self._engine.wait()
-        return await super().judge(source, proposed)
+        await self._idle()
+        return await super().judge(source, proposed, note)
 
 
 @dataclass(frozen=True)

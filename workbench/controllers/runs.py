@@ -7,7 +7,7 @@ import contextlib
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any, Protocol
 
-from sessions.model import Attempt
+from sessions.model import Attempt, Proposed
 from workbench.config import Settings
 from workbench.errors import PkwbError, StoreError, UsageError
 from workbench.events import Event, EventStream, Notice, Origin, PhaseChanged, SourceSeen, Verdict
@@ -73,6 +73,8 @@ class RunControl:
         self._closed = False
         self._begun = asyncio.Event()
         self._digest = ""
+        self.proposed: Callable[[Source], tuple[Proposed | None, str]] = lambda _source: (None, "")
+        """Tells which proposal of a model a text is, and a note about it; set by who knows."""
         self.on_history: Callable[[], None] = lambda: None
         """Called when an attempt has been written into the store."""
 
@@ -113,7 +115,7 @@ class RunControl:
             return
         self._waiting = None
         if self._recorder is not None:
-            self._recorder.remember(source)
+            self._recorder.remember(source, *self.proposed(source))
         try:
             self._runner.submit(source, origin)
         except PkwbError as error:

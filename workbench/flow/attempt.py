@@ -46,7 +46,7 @@ from workbench.flow.reports import (
     samples_ms,
     worst,
 )
-from workbench.flow.sampling import Mismatch, Sampler, SamplingPlan, TimingFigures
+from workbench.flow.sampling import Calls, Mismatch, Sampler, SamplingPlan, TimingFigures
 from workbench.flow.sets import CandidateSet
 from workbench.flow.settle import Patience, answers, settle
 from workbench.judge.conditions import with_causes
@@ -326,11 +326,9 @@ class Attempt:
             limit=limits.run, stall=limits.stall, on_stall=self._show_stacks, paused=lambda: self._building.busy
         )
 
-    async def _ask_block(self, side: str, first: int, calls: int, last: int, cold: bool) -> list[Message]:
-        which = {"side": side, "first": first, "calls": calls, "last": last}
-        message = {"op": "block", **which, "cold": cold, "graph": self._plan.graph}
-        with self._busy.reference_runs() if side == "baseline" else contextlib.nullcontext():
-            return await self._ask_all(message, max(0.0, self._timing_ends - time.monotonic()))
+    async def _ask_block(self, calls: Calls) -> list[Message]:
+        with self._busy.reference_runs() if calls.side == "baseline" else contextlib.nullcontext():
+            return await self._ask_all(calls.request, max(0.0, self._timing_ends - time.monotonic()))
 
     async def _ask_series(self, series: Series) -> list[Message]:
         limit = max(0.0, self._timing_ends - time.monotonic())

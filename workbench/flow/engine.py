@@ -93,6 +93,11 @@ class Engine:
         code = await kernel_code(source, await self._place_of_builds(), kind)
         return code.text, code.reason
 
+    @property
+    def standing_by(self) -> bool:
+        """Whether all sets of ranks that are kept for the next saves are warm."""
+        return self._standby.ready
+
     def cancel(self) -> None:
         """End the attempt that runs, as cancelled."""
         self._stop_run("cancelled")

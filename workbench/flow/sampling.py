@@ -12,11 +12,11 @@ from statistics import median
 
 from workbench.errors import RanksError
 from workbench.events import Cache, LaunchTime, Protocol, Ratio, Spread
+from workbench.flow.gate_patience import GatePatience
 from workbench.flow.sides import Block, Rows, Side
 from workbench.judge.clocks import SHORTEST_CALL_NS, claims_too_little, results_too_late, shortest_tenth
 from workbench.judge.conditions import clock_flags, launch_flags, settled
 from workbench.ranks.channel import Message
-from workbench.ranks.shared import PATIENCE_NS
 
 BLOCK = 10
 """Timed calls of one side before the other side gets its turn."""
@@ -76,17 +76,40 @@ class Mismatch(Exception):
         self.reports = reports
 
 
-AskBlock = Callable[[str, int, int, int, bool], Awaitable[list[Message]]]
+@dataclass(frozen=True)
+class Calls:
+    """A block of timed calls that all ranks of a side are asked for."""
+
+    side: str
+    first: int
+    """Counts a side's calls; the same number has the same values on both sides."""
+    count: int
+    last: int
+    """A call that is compared in any case; -1: none."""
+    cold: bool
+    graph: bool
+    patience_ns: int
+    """How long gates stay shut for hosts that have not queued their call."""
+
+    @property
+    def request(self) -> Message:
+        """What the judges are asked."""
+        which = {"side": self.side, "first": self.first, "calls": self.count, "last": self.last}
+        return {"op": "block", **which, "cold": self.cold, "graph": self.graph, "patience": self.patience_ns}
+
+
+AskBlock = Callable[[Calls], Awaitable[list[Message]]]
 
 
 class Sampler:
-    """Runs the plan R C C R R C C R ... through ``ask(side, first, calls, last, cold)``: all judges' answers."""
+    """Runs the plan R C C R R C C R ... through ``ask``, which gets all judges' answers."""
 
     def __init__(self, ask: AskBlock, plan: SamplingPlan, on_figures: Callable[[TimingFigures], None]) -> None:
         self._ask = ask
         self._plan = plan
         self._on_figures = on_figures
         self._cold = plan.cold
+        self._patience = GatePatience()
         self._seed = secrets.randbits(32)
         self._next_call = dict.fromkeys(SIDES, 0)
         self.reference = Side()
@@ -119,7 +142,9 @@ class Sampler:
                 started = time.perf_counter()
                 block = await self._timed_block(side, batch, last=False)
                 spent[side] += time.perf_counter() - started
-                clocks = block.mhz if side == "baseline" else clocks
+                if side == "baseline":
+                    clocks = block.mhz
+                    self._patience.learn(Side([block]))
             calls += batch
             slowest = max(max(spent.values()) / calls, 1e-6)
             wanted = WARM_UP_CALLS if calls < WARM_UP_CALLS else calls + self._more(clocks, max(spent.values()))
@@ -128,9 +153,8 @@ class Sampler:
 
     def _more(self, clocks: Rows, spent_s: float) -> int:
         """Calls that the warm-up still needs: a block at a time, until clocks have settled or time is up."""
-        if spent_s >= WARM_UP_S[self._plan.device] or settled(clocks, self._plan.most_mhz):
-            return 0
-        return BLOCK
+        at_rest = self._patience.known and settled(clocks, self._plan.most_mhz)
+        return 0 if at_rest or spent_s >= WARM_UP_S[self._plan.device] else BLOCK
 
     def _affordable(self, pair_s: float) -> int:
         usual, most = (int(share * self._plan.limit_s / max(pair_s, 1e-9)) for share in (_BUDGET_SHARE, _MOST_SHARE))
@@ -143,7 +167,8 @@ class Sampler:
     async def _timed_block(self, side: str, calls: int, last: bool) -> Block:
         first = self._next_call[side]
         self._next_call[side] = first + calls
-        answers = await self._ask(side, first, calls, first + calls - 1 if last else -1, self._cold)
+        compared = first + calls - 1 if last else -1
+        answers = await self._ask(Calls(side, first, calls, compared, self._cold, self._plan.graph, self._patience.ns))
         if any("samples" not in answer or "report" in answer for answer in answers):
             raise Mismatch(answers)
         block = Block.of(answers)
@@ -201,7 +226,7 @@ class Sampler:
             return False
         claimed, hidden = median(claims), 0
         if self._plan.device == "cuda":
-            hidden = min(shortest_tenth(self.candidate.host()), PATIENCE_NS)
+            hidden = min(shortest_tenth(self.candidate.host()), self._patience.ns)
         return (
             claimed < SHORTEST_CALL_NS
             or claims_too_little(claimed, self.candidate.brackets(), self.reference.gaps(), hidden)

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from workbench.llm.failures import told_apart
 from workbench.ranks.channel import Message
 
 _FLUSH_S = 0.03
 """Pieces are told this often at most; the first one at once."""
+_HELD_S = 0.5
+"""What may become a secret is told when nothing has followed it for so long."""
 _MOST_CHARACTERS = 1_000_000
 _PARTS = (("reasoning_content", True), ("content", False))
 """Parts of a streamed piece, and whether they are thinking."""
@@ -19,10 +22,12 @@ _PARTS = (("reasoning_content", True), ("content", False))
 
 @dataclass
 class Answer:
-    """One reply; ``send`` takes the reports about it."""
+    """One reply; ``send`` takes the reports about it, in which names stand for ``secrets``."""
 
     send: Callable[[Message], None]
     number: int
+    secrets: Mapping[str, str] = field(default_factory=dict)
+    """Names by value."""
     started: float = field(init=False, default_factory=time.monotonic)
     first_token_s: float | None = field(init=False, default=None)
     finish: str = field(init=False, default="")
@@ -67,17 +72,26 @@ class Answer:
                     self._add(text[: _MOST_CHARACTERS + 1 - self._characters], thinking)
         return self._characters > before
 
-    def flush(self) -> None:
-        """Tell what has not been told yet."""
+    def flush(self, last: bool = False) -> None:
+        """Tell what has not been told yet; before the ``last`` time, not what may become a secret."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
         self._told = time.monotonic()
         untold, self._untold = self._untold, []
         for thinking in (True, False):
-            text = "".join(piece for piece, kind in untold if kind is thinking)
-            if text:
-                self.send({"event": "delta", "id": self.number, "text": text, "thinking": thinking})
+            self._tell("".join(piece for piece, kind in untold if kind is thinking), thinking, last)
+        if self._untold:
+            self._later(_HELD_S, last=True)
+
+    def _tell(self, text: str, thinking: bool, last: bool) -> None:
+        text, kept = told_apart(text, self.secrets)
+        if last:
+            text, kept = text + kept, ""
+        if kept:
+            self._untold.append((kept, thinking))
+        if text:
+            self.send({"event": "delta", "id": self.number, "text": text, "thinking": thinking})
 
     def _add(self, text: str, thinking: bool) -> None:
         if self.first_token_s is None:
@@ -88,5 +102,10 @@ class Answer:
         early = _FLUSH_S - (time.monotonic() - self._told)
         if early <= 0:
             self.flush()
-        elif self._timer is None:
-            self._timer = asyncio.get_running_loop().call_later(early, self.flush)
+        elif self._timer is None or self._timer.when() > asyncio.get_running_loop().time() + early:
+            self._later(early)
+
+    def _later(self, seconds: float, last: bool = False) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer = asyncio.get_running_loop().call_later(seconds, self.flush, last)

@@ -68,10 +68,14 @@ class Facts:
 @dataclass
 class _Job:
     answered: asyncio.Future[Message]
-    replies: bool
-    """Whether pieces of a reply come, which are told."""
+    proposal: int
+    """The number of the proposal that is asked for; 0 for what is asked of litellm itself."""
+    stream: EventStream
+    """Where pieces of the reply are told."""
     heard: float
     """When something was heard of it last, in the event loop's time; later where it has said that it waits."""
+    stopping: asyncio.TimerHandle | None = None
+    """Set once it was cancelled: ends a process that does not end the request."""
 
 
 @dataclass
@@ -81,14 +85,14 @@ class ModelClient:
     settings: LlmSettings
     stream: EventStream
     _numbers: itertools.count[int] = field(init=False, default_factory=lambda: itertools.count(1))
-    _questions: itertools.count[int] = field(init=False, default_factory=lambda: itertools.count(-1, -1))
-    """Numbers of what is asked of litellm itself, apart from proposals."""
+    """Numbers of proposals; those of requests differ, since they never begin anew."""
+    _requests: itertools.count[int] = field(init=False, default_factory=lambda: itertools.count(1))
+    _state: ProposerChanged | None = field(init=False, default=None)
+    """What was told of the process last."""
     _jobs: dict[int, _Job] = field(init=False, default_factory=dict)
     _process: subprocess.Popen[bytes] | None = field(init=False, default=None)
     _wire: Wire | None = field(init=False, default=None)
     _log: IO[bytes] | None = field(init=False, default=None)
-    _stopping: dict[int, asyncio.TimerHandle] = field(init=False, default_factory=dict)
-    """Requests that were cancelled and have not ended yet."""
     _buried: asyncio.Task[None] | None = field(init=False, default=None)
 
     def warm(self) -> None:
@@ -99,7 +103,7 @@ class ModelClient:
         _check(self.settings)
         if self._wire is not None:
             return
-        self.stream.emit(ProposerChanged(state="loading"))
+        self._tell(ProposerChanged(state="loading"))
         self._wire = Wire(self._message, self._closed, _LONGEST)
         try:
             self._process = self._spawn(self._wire.far_end())
@@ -109,9 +113,18 @@ class ModelClient:
             raise ProposerError(f"the process that asks models cannot be started: {error.strerror}") from None
         self._wire.release_far_end()
 
+    def move(self, stream: EventStream) -> None:
+        """Tell another stream from now on, what state the process is in first; proposals count from 1 again.
+
+        Nothing may be asked for at that moment.
+        """
+        self.stream, self._numbers = stream, itertools.count(1)
+        if self._state is not None:
+            stream.emit(self._state)
+
     async def facts(self) -> Facts:
         """What is known of the model. Errors as :meth:`warm`, ProposerError when the process ends."""
-        found = await self._order({"op": "facts", **self._about()}, replies=False, number=next(self._questions))
+        found = await self._order({"op": "facts", **self._about()})
         if found["event"] != "facts":
             raise ProposerError(found["reason"])
         return Facts(found["priced"], found["context"])
@@ -128,15 +141,15 @@ class ModelClient:
         self.stream.emit(ProposalStarted(proposal=number, model=model, sent=sent, prompt=prompt_digest(messages)))
         limits = {name: getattr(self.settings, name) for name in ("max_tokens", "timeout", "retries")}
         order = {"op": "ask", **self._about(), **limits, "messages": messages, "left_usd": left_usd}
-        answer = await self._order(order, replies=True, number=number)
+        answer = await self._order(order, number)
         finished = self._finished(number, answer)
         self.stream.emit(finished)
         return finished
 
     def cancel(self) -> None:
         """End all requests; each is told as cancelled, with what had come."""
-        for number in tuple(self._jobs):
-            self._send({"op": "cancel", "id": number})
+        for request in self._jobs:
+            self._send({"op": "cancel", "id": request})
 
     async def close(self) -> None:
         """End the process."""
@@ -156,18 +169,19 @@ class ModelClient:
         prices = (settings.input_price, settings.output_price)
         return {"model": settings.model, "api_base": settings.api_base, "key_env": settings.key_env, "prices": prices}
 
-    async def _order(self, order: Message, *, replies: bool, number: int) -> Message:
+    async def _order(self, order: Message, proposal: int = 0) -> Message:
         self.warm()
-        loop = asyncio.get_running_loop()
-        job = self._jobs[number] = _Job(loop.create_future(), replies, loop.time())
-        self._send({**order, "id": number})
+        loop, request = asyncio.get_running_loop(), next(self._requests)
+        job = self._jobs[request] = _Job(loop.create_future(), proposal, self.stream, loop.time())
+        self._send({**order, "id": request})
         try:
             return await self._answer(job)
         except asyncio.CancelledError:
-            self._cancelled(number, job)
+            self._cancelled(request, job)
             raise
         finally:
-            self._jobs.pop(number, None)
+            if job.stopping is None:
+                self._jobs.pop(request, None)
 
     async def _answer(self, job: _Job) -> Message:
         """What comes of a request; a process that is silent for longer than it can have a reason for is ended."""
@@ -179,13 +193,17 @@ class ModelClient:
             await asyncio.wait({job.answered}, timeout=max(0.0, left))
         return job.answered.result()
 
-    def _cancelled(self, number: int, job: _Job) -> None:
-        self._send({"op": "cancel", "id": number})
-        if job.replies and self._wire is not None:
-            later = asyncio.get_running_loop().call_later
-            self._stopping[number] = later(_STOP_S, self._give_up, _STUCK)
-        if job.replies:
-            self.stream.emit(ProposalFinished(proposal=number, model=self.settings.model, outcome="cancelled"))
+    def _cancelled(self, request: int, job: _Job) -> None:
+        """It is told at once; what it has cost when the process says so."""
+        self._send({"op": "cancel", "id": request})
+        if job.proposal and self._wire is not None:
+            job.stopping = asyncio.get_running_loop().call_later(_STOP_S, self._give_up, _STUCK)
+        if job.proposal:
+            self._tell_cancelled(job, _no_answer(""))
+
+    def _tell_cancelled(self, job: _Job, answer: Message) -> None:
+        if job.stream is self.stream:
+            self.stream.emit(self._finished(job.proposal, {**answer, "finish": "cancelled"}))
 
     def _spawn(self, fd: int) -> subprocess.Popen[bytes]:
         path = [*(entry for entry in sys.path if entry), str(_ROOT)]
@@ -207,15 +225,28 @@ class ModelClient:
     def _message(self, message: Message) -> None:
         event = message["event"]
         if event == "ready":
-            self.stream.emit(ProposerChanged(state="ready", elapsed_s=message["seconds"]))
+            self._tell(ProposerChanged(state="ready", elapsed_s=message["seconds"]))
         elif event == "failed":
             self._give_up(f"{message['detail']}; install litellm beside pkwb")
-        elif message["id"] in self._stopping:
-            if event == "finished":
-                self._stopping.pop(message["id"]).cancel()
         elif message["id"] in self._jobs:
-            self._jobs[message["id"]].heard = asyncio.get_running_loop().time()
-            _TOLD.get(event, ModelClient._answered)(self, message["id"], message)
+            job = self._jobs[message["id"]]
+            job.heard = asyncio.get_running_loop().time()
+            if job.stopping is None:
+                _TOLD.get(event, ModelClient._answered)(self, job, message)
+            elif event == "finished":
+                self._stopped(message)
+
+    def _stopped(self, message: Message) -> None:
+        """A request that was cancelled has ended: only now it is known what it has cost."""
+        job = self._jobs.pop(message["id"])
+        if job.stopping is not None:
+            job.stopping.cancel()
+        if any(message["tokens"]):
+            self._tell_cancelled(job, message)
+
+    def _tell(self, event: ProposerChanged) -> None:
+        self._state = event
+        self.stream.emit(event)
 
     def _give_up(self, reason: str) -> None:
         """End a process that cannot work; the next request starts a new one."""
@@ -223,15 +254,15 @@ class ModelClient:
             self._wire.close()
         self._closed(reason)
 
-    def _delta(self, number: int, message: Message) -> None:
-        self.stream.emit(ProposalDelta(proposal=number, text=message["text"], thinking=message["thinking"]))
+    def _delta(self, job: _Job, message: Message) -> None:
+        self.stream.emit(ProposalDelta(proposal=job.proposal, text=message["text"], thinking=message["thinking"]))
 
-    def _waiting(self, number: int, message: Message) -> None:
-        self._jobs[number].heard += message["seconds"]
-        self.stream.emit(ProposalWaiting(proposal=number, seconds=message["seconds"], reason=message["reason"]))
+    def _waiting(self, job: _Job, message: Message) -> None:
+        job.heard += message["seconds"]
+        seconds, reason = message["seconds"], message["reason"]
+        self.stream.emit(ProposalWaiting(proposal=job.proposal, seconds=seconds, reason=reason))
 
-    def _answered(self, number: int, message: Message) -> None:
-        job = self._jobs[number]
+    def _answered(self, job: _Job, message: Message) -> None:
         if not job.answered.done():
             job.answered.set_result(message)
 
@@ -278,15 +309,16 @@ class ModelClient:
         if process is not None:
             self._buried = asyncio.ensure_future(ended(process))
         words = redacted(reason if reason == _STUCK else self._last_words() or reason, self.settings.key_env)
-        self.stream.emit(ProposerChanged(state="gone", detail=words))
+        self._tell(ProposerChanged(state="gone", detail=words))
         self._end_jobs(f"the process that asks models has ended ({words}); the next request starts it anew")
         self._drop_log()
 
     def _end_jobs(self, reason: str) -> None:
-        while self._stopping:
-            self._stopping.popitem()[1].cancel()
-        for job in self._jobs.values():
-            if not job.answered.done():
+        for request, job in tuple(self._jobs.items()):
+            if job.stopping is not None:
+                job.stopping.cancel()
+                del self._jobs[request]
+            elif not job.answered.done():
                 job.answered.set_result(_no_answer(reason))
 
     def _last_words(self) -> str:

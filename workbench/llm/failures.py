@@ -83,11 +83,31 @@ def explain(error: BaseException, asked: Asked, tries: int, retries: int) -> Fai
 
 def redacted(text: str, names: str = "", shortest: int = _SHORTEST_SECRET) -> str:
     """The text without the values of environment variables that look like secrets, or are among ``names``."""
-    named = names.split(", ")
-    for name, value in os.environ.items():
-        if len(value) >= shortest and (name in named or _SECRET.search(name)):
-            text = text.replace(value, f"<{name}>")
+    for value, name in secrets_of(names, shortest).items():
+        text = text.replace(value, f"<{name}>")
     return text
+
+
+def secrets_of(names: str = "", shortest: int = _SHORTEST_SECRET) -> dict[str, str]:
+    """Names by value, of environment variables that look like secrets or are among ``names``; long values first."""
+    named = names.split(", ")
+    found = {
+        value: name
+        for name, value in os.environ.items()
+        if len(value) >= shortest and (name in named or _SECRET.search(name))
+    }
+    return dict(sorted(found.items(), key=lambda item: -len(item[0])))
+
+
+def told_apart(text: str, secrets: Mapping[str, str]) -> tuple[str, str]:
+    """A part of a text with its secrets replaced, and its end, where that may be the beginning of a secret."""
+    for value, name in secrets.items():
+        text = text.replace(value, f"<{name}>")
+    longest = max(map(len, secrets), default=1) - 1
+    for start in range(max(0, len(text) - longest), len(text)):
+        if any(value.startswith(text[start:]) for value in secrets):
+            return text[:start], text[start:]
+    return text, ""
 
 
 def _kind(error: BaseException, text: str) -> ProposalTrouble:

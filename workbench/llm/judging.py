@@ -24,6 +24,10 @@ class JudgingEngine(Protocol):
     def submit(self, source: Source, origin: Origin) -> int:
         """Judge a source version; the attempt's number."""
 
+    @property
+    def busy(self) -> bool:
+        """Whether an attempt runs."""
+
     async def wait(self) -> Verdict | None:
         """The verdict of the newest attempt."""
 
@@ -34,20 +38,25 @@ class Judging:
     def __init__(self, engine: JudgingEngine, recorder: Recorder, stream: EventStream) -> None:
         self._engine, self._recorder, self._stream = engine, recorder, stream
 
-    async def judge(self, source: Source, proposed: Proposed | None) -> tuple[Verdict, Collected]:
-        """The verdict and what was told meanwhile; it is kept in the store as the proposal's attempt."""
+    async def judge(self, source: Source, proposed: Proposed | None, note: str = "") -> tuple[Verdict, Collected]:
+        """The verdict and what was told meanwhile; it is kept in the store as the proposal's attempt, with ``note``."""
         for _ in range(_TRIES):
-            verdict, collected = await self._once(source, proposed)
+            verdict, collected = await self._once(source, proposed, note)
             if verdict.status != "superseded":
                 break
-            await self._engine.wait()
+            await self._idle()
         return verdict, collected
 
-    async def _once(self, source: Source, proposed: Proposed | None) -> tuple[Verdict, Collected]:
+    async def _idle(self) -> None:
+        """Wait until nothing runs, also nothing that was begun by another who waited."""
+        while self._engine.busy:
+            await self._engine.wait()
+
+    async def _once(self, source: Source, proposed: Proposed | None, note: str) -> tuple[Verdict, Collected]:
         done: asyncio.Future[Verdict] = asyncio.get_running_loop().create_future()
         collected, early = Collected(), list[Event]()
         listening = self._stream.subscribe(early.append)
-        self._recorder.remember(source, proposed)
+        self._recorder.remember(source, proposed, note)
         number = self._engine.submit(source, "model")
         listening()
         take = _taker(number, collected, done)

@@ -36,6 +36,8 @@ from workbench.target import Target
 _T = TypeVar("_T")
 _NOT_OURS = ("infra", "unknown", "cancelled", "superseded")
 """Verdicts that say nothing about a proposal: the loop stops, and can be resumed."""
+_NO_STEP = ("cancelled", "error")
+"""Requests that are kept for their cost, but were not answered."""
 _UNPRICED = (
     "what {model} costs is not known, so that {what}; set llm.input_price and llm.output_price "
     "(US dollars a million tokens, 0 for a model of your own)"
@@ -84,6 +86,8 @@ class Solver:
     """Waits until all that was judged is in the store."""
     solve: Solve | None = None
     """A run to go on with; None for a new one."""
+    ids: dict[int, int] = field(default_factory=dict)
+    """Ids in the session store of the proposals that were made, by the numbers that events give them."""
     _spent: _Spent = field(init=False, default_factory=_Spent)
     _talks: list[Talk] = field(init=False, default_factory=list)
     _remarks: list[str] = field(init=False, default_factory=list)
@@ -175,7 +179,7 @@ class Solver:
         for sample in range(1, self._llm.samples + 1):
             talk = Talk(sample, list(self.start))
             self._talks.append(talk)
-            mine = [one for one in kept if one.sample == sample and one.outcome != "cancelled"]
+            mine = [one for one in kept if one.sample == sample and one.outcome not in _NO_STEP]
             endings.append(await self._sample(talk, replay(talk, mine, attempts)))
         return next((found for found in endings if found[0] == "target"), endings[-1])
 
@@ -219,6 +223,7 @@ class Solver:
         proposal = await asyncio.to_thread(
             self.solves.propose, self.name, talk.sample, talk.steps + 1, prompt, sent, came
         )
+        self.ids[came.proposal] = proposal
         self._spent.add(came.cost_usd, came.tokens_in + came.tokens_out)
         if came.outcome == "cancelled":
             raise _Stop("stopped", "the request was cancelled")

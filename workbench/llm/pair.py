@@ -30,6 +30,11 @@ _NO_PRICE = (
     "(US dollars a million tokens, 0 for a model of your own)"
 )
 _FILE = "The user's file is now this, and what you propose next takes its place:\n\n```python\n{text}\n```"
+_JUDGED = "The user's file as you know it was judged:\n\n{verdict}"
+_EDITED = (
+    "The user changed your proposal {step} and had this judged; their file is as before:"
+    "\n\n```python\n{text}\n```\n\n{words}"
+)
 _REMARK = "A remark of the user: {remark}"
 NOT_OURS = ("infra", "unknown", "cancelled", "superseded")
 """Verdicts that say nothing about a proposal."""
@@ -71,6 +76,8 @@ class Pair:
     _facts: Facts = field(init=False, default_factory=lambda: Facts(False, None))
     _known: str = field(init=False, default="")
     """The text of the user's file as the model knows it."""
+    _judged: str = field(init=False, default="")
+    """The newest text whose verdict the model knows, or has no need of."""
 
     def __post_init__(self) -> None:
         self._llm = self.settings.llm
@@ -102,13 +109,21 @@ class Pair:
             return came
         talk.replied(came.reply)
         self._known = text
+        self._judged = text if verdict else self._judged
         await self._replied(talk, came, proposal)
         return came
 
-    async def tried(self, number: int, text: str, verdict: Verdict, collected: Collected) -> None:
-        """A proposal was judged: the model is told with the next request."""
+    async def tried(
+        self, number: int, text: str, verdict: Verdict, collected: Collected, *, edited: bool = False
+    ) -> None:
+        """A proposal was judged, or what the user made of it: the model is told with the next request."""
         talk, kept = self._talk, self.kept.get(number)
         if talk is None or kept is None or verdict.status in NOT_OURS:
+            return
+        self._judged = text
+        if edited:
+            words = self._words(verdict, collected, text)
+            talk.waiting.append(_EDITED.format(step=kept.step, text=text.rstrip("\n"), words=words))
             return
         digest = make_source(self.target.path, text).digest
         if kept.step == talk.steps:
@@ -144,6 +159,7 @@ class Pair:
             raise SettingsError(_NO_PRICE.format(model=self._llm.model))
         start = await asyncio.to_thread(conversation_start, self.target, self.settings)
         self._known = await asyncio.to_thread(starter_text, self.target.problem, self.target.backend)
+        self._judged = self._known
         options = {name: dataclasses.asdict(getattr(self.settings, name)) for name in ("llm", "run")}
         about = (self.target, self._llm.model, self._llm.feedback, options)
         self._solve = await self._keep(lambda: self.solves.begin(*about))
@@ -162,9 +178,12 @@ class Pair:
 
     def _news(self, text: str, verdict: str) -> list[str]:
         """The user's file where the model does not know it as it is."""
-        if not text.strip() or text == self._known:
+        if not text.strip():
             return []
-        return [_FILE.format(text=text.rstrip("\n")), *([verdict] if verdict else [])]
+        told = verdict and text != self._judged
+        if text == self._known:
+            return [_JUDGED.format(verdict=verdict)] if told else []
+        return [_FILE.format(text=text.rstrip("\n")), *([verdict] if told else [])]
 
     async def _ask(self, talk: Talk, left: float | None) -> ProposalFinished:
         """A reply, after leaving out the middle of a conversation that has become too long."""

@@ -20,7 +20,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from workbench.llm.answer import Answer
-from workbench.llm.failures import Failure, explain, redacted
+from workbench.llm.failures import Failure, explain, redacted, secrets_of
 from workbench.llm.request import BudgetSpent, Request, Tokens
 from workbench.ranks.channel import HEADER, Message, body_length, decode, encode
 
@@ -85,7 +85,7 @@ class Proposer:
 
     async def _ask(self, message: Message) -> None:
         """Answer a request, whatever happens."""
-        answer = Answer(self._send, message["id"])
+        answer = Answer(self._send, message["id"], secrets_of(message["key_env"], _SHORTEST_IN_REPLY))
         failure: Failure | None = None
         request: Request | None = None
         try:
@@ -99,7 +99,7 @@ class Proposer:
         except Exception as error:
             words = redacted(f"the proposer failed: {type(error).__name__}: {error}", message["key_env"])
             failure = Failure("proposer", words[:_MOST_WORDS], None)
-        answer.flush()
+        answer.flush(last=True)
         self._send(_finished(answer, failure, request, message["key_env"]))
 
     async def _try(self, litellm: ModuleType, request: Request, message: Message, answer: Answer) -> Failure | None:
@@ -132,6 +132,15 @@ async def _stream(litellm: ModuleType, options: dict[str, Any], answer: Answer) 
     """Take the reply; TimeoutError when no text has come for the request's time, whatever else comes."""
     timeout = options["timeout"]
     response = await asyncio.wait_for(litellm.acompletion(**options), timeout)
+    try:
+        await _take_all(response, timeout, answer)
+    finally:
+        # Else a model whose reply is not wanted any more goes on writing.
+        with contextlib.suppress(Exception):
+            await response.aclose()
+
+
+async def _take_all(response: Any, timeout: float, answer: Answer) -> None:
     pieces, heard = response.__aiter__(), time.monotonic()
     while not answer.full:
         left = heard + timeout - time.monotonic()

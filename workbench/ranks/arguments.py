@@ -62,6 +62,10 @@ def _write(tensors: list[torch.Tensor], delta: Delta) -> None:
 
 def _pieces(tensors: list[torch.Tensor], delta: Delta) -> Iterator[tuple[torch.Tensor, torch.Tensor, torch.Tensor]]:
     """A delta's share of each tensor, whose elements are counted one after the other: flat view, places, values."""
+    if len(tensors) == 1:
+        device = tensors[0].device
+        yield tensors[0].view(-1), delta.indices.to(device), delta.values.to(device)
+        return
     start = 0
     for tensor in tensors:
         inside = (delta.indices >= start) & (delta.indices < start + tensor.numel())

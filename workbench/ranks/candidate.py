@@ -124,7 +124,7 @@ class CandidateRank:
             return self._timer.call(self._solution, self._arguments.values)
         late = self._arguments.stage(_deltas(message, "late", self._inbox))
         solution = self._captured if message["graph"] and self._captured else self._solution
-        return self._timer.time(solution, self._arguments.values, late, message["cold"])
+        return self._timer.time(solution, self._arguments.values, late, message["cold"], message["patience"])
 
     def _capture(self, _message: Message) -> Message:
         """Make a call with these arguments a CUDA graph, which timed calls may replay; why it cannot be one."""

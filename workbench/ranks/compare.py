@@ -8,8 +8,10 @@ must be equal; ``compare = "set"`` sorts both sides first; ``between`` and ``loo
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import torch
@@ -19,6 +21,8 @@ from workbench.ranks.channel import Message
 from workbench.ranks.transport import structure
 
 _CHUNK = 1 << 16
+_MOST_THREADS = 8
+"""More of them wait for the interpreter."""
 
 
 @dataclass(frozen=True)
@@ -146,6 +150,8 @@ def _tensor_mismatch(expected: Message, got: Message, any_dtype: bool, name: str
 
 def _compare_tensors(expected: torch.Tensor, got: torch.Tensor, rule: Rule, alternatives: Any, name: str) -> Difference:
     want, have = _flat(expected), _flat(got)
+    if rule == EXACT and want.dtype == have.dtype and torch.equal(want, have):
+        return Difference()
     if rule.compare == "set":
         expected, got = want, have = want.sort().values, have.sort().values
     if rule.compare == "between" and alternatives:
@@ -153,13 +159,32 @@ def _compare_tensors(expected: torch.Tensor, got: torch.Tensor, rule: Rule, alte
     if rule.compare == "lookup" and alternatives:
         want = torch.where(_flat(found_among(got, alternatives, rule)), have, want)
     limits = _limits(expected, rule)
-    found = [_compare_chunk(one, two, limits) for one, two in zip(torch.split(want, _CHUNK), torch.split(have, _CHUNK))]
+    found = _each_chunk(partial(_compare_chunk, limits=limits), want, have)
     if rule.share:
         found = [_without_outliers(found, int(rule.share * want.numel()), want, have)]
     worst = Difference()
     for chunk, one in enumerate(found):
         worst = worst.merged(_named(one, expected, got, chunk * _CHUNK, name))
     return worst
+
+
+def use_threads(count: int) -> None:
+    """Compare the chunks of large tensors on so many threads, and with torch on one.
+
+    Chunks are too small for torch's own threads, whose start costs more than what they do.
+    """
+    global _pool
+    torch.set_num_threads(1)
+    threads = min(count, _MOST_THREADS)
+    _pool = ThreadPoolExecutor(threads) if threads > 1 else None
+
+
+_pool: ThreadPoolExecutor | None = None
+
+
+def _each_chunk(compare_two: Callable[..., _Found], want: torch.Tensor, have: torch.Tensor) -> list[_Found]:
+    chunks = torch.split(want, _CHUNK), torch.split(have, _CHUNK)
+    return list((_pool.map if _pool and len(chunks[0]) > 1 else map)(compare_two, *chunks))
 
 
 def _limits(expected: torch.Tensor, rule: Rule) -> tuple[float, float] | None:

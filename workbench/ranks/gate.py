@@ -1,9 +1,9 @@
 """A gate in front of each timed call: work that is queued behind it starts on all ranks at once, without launch gaps.
 
 On a GPU the gate is one small kernel. It tells the other ranks' GPUs, through memory that all share, that it is there;
-waits until all are; then until every rank's host has queued its whole call, at most ``PATIENCE_NS``: a call that waits
-for its device inside would never come to its end behind a gate that stays shut. While it waits it measures the clock
-of its multiprocessor. NVRTC compiles it once a rank, before candidate code is there.
+waits until all are; then until every rank's host has queued its whole call, as long as its patience lasts: a call that
+waits for its device inside would never come to its end behind a gate that stays shut. While it waits it measures the
+clock of its multiprocessor. NVRTC compiles it once a rank, before candidate code is there.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Protocol
 import torch
 
 from workbench.ranks.names.utils import kernels
-from workbench.ranks.shared import PATIENCE_NS, SLOT, Field, Slots
+from workbench.ranks.shared import SLOT, Field, Slots
 
 _LEAST_NS = 100_000
 """A shorter look at the clock is off by more than 2%."""
@@ -30,7 +30,6 @@ SOURCE = "".join(
     for name, value in {
         **{f"F_{field.name}": int(field) for field in Field},
         "SLOT": SLOT,
-        "PATIENCE": f"{PATIENCE_NS}LL",
         "LEAST": f"{_LEAST_NS}LL",
         "ARRIVAL": f"{_ARRIVAL_NS}LL",
     }.items()
@@ -43,7 +42,7 @@ __device__ long long now_ns()
     return now;
 }
 
-extern "C" __global__ void gate(long long* memory, int rank, int world, int epoch)
+extern "C" __global__ void gate(long long* memory, int rank, int world, int epoch, long long patience)
 {
     volatile long long* slots = memory;
     volatile long long* own = slots + rank * SLOT;
@@ -61,7 +60,7 @@ extern "C" __global__ void gate(long long* memory, int rank, int world, int epoc
     const long long arrived = now_ns();
     for (int r = threadIdx.x; r < world; r += blockDim.x)
         while (slots[r * SLOT + F_QUEUED] < epoch)
-            if (now_ns() - arrived > PATIENCE) {
+            if (now_ns() - arrived > patience) {
                 held = 1;
                 break;
             }
@@ -92,8 +91,11 @@ class Gate(Protocol):
     holds: bool
     """Whether work that is queued after ``shut`` waits for the other ranks."""
 
-    def shut(self, epoch: int) -> None:
-        """Hold back what is queued on the current stream from now on. ``epoch`` counts up, alike on all ranks."""
+    def shut(self, epoch: int, patience_ns: int) -> None:
+        """Hold back what is queued on the current stream from now on, for hosts at most ``patience_ns``.
+
+        ``epoch`` counts up, alike on all ranks.
+        """
 
     def queued(self, epoch: int) -> None:
         """This rank's host has queued its whole call."""
@@ -107,7 +109,7 @@ class OpenGate:
 
     holds = False
 
-    def shut(self, epoch: int) -> None:
+    def shut(self, epoch: int, patience_ns: int) -> None:
         """Nothing to do."""
 
     def queued(self, epoch: int) -> None:
@@ -127,7 +129,7 @@ class SpinGate:
         self._slots, self._rank = slots, rank
         self._spin: Callable[[int], None] = torch.cuda._sleep
 
-    def shut(self, epoch: int) -> None:
+    def shut(self, epoch: int, patience_ns: int) -> None:
         """Keep the GPU busy for about 0.2 ms."""
         self._slots.put(self._rank, Field.ARRIVED, epoch)
         self._spin(_SPIN_CYCLES)
@@ -150,14 +152,14 @@ class KernelGate:
         self._slots, self._rank = slots, rank
         self._address = _registered(slots)
         self._kernel = kernels.compile(SOURCE, "gate")
-        self._kernel(1, _THREADS, self._address, rank, 0, 0)  # loads it, and waits for nobody
+        self._kernel(1, _THREADS, self._address, rank, 0, 0, 0)  # loads it, and waits for nobody
         torch.cuda.synchronize()
         if not self.opened().mhz:
             raise RuntimeError("the gate left no trace in the shared memory")
 
-    def shut(self, epoch: int) -> None:
+    def shut(self, epoch: int, patience_ns: int) -> None:
         """Launch the kernel on the current stream."""
-        self._kernel(1, _THREADS, self._address, self._rank, self._slots.world, epoch)
+        self._kernel(1, _THREADS, self._address, self._rank, self._slots.world, epoch, patience_ns)
 
     def queued(self, epoch: int) -> None:
         """Let the GPUs go on, once all hosts have said so."""

@@ -19,7 +19,7 @@ import torch
 
 from workbench.ranks.channel import Channel, Message
 from workbench.ranks.checkout import CheckoutInputs
-from workbench.ranks.compare import EXACT, Difference, Mismatch, Rule, compare, mismatch
+from workbench.ranks.compare import EXACT, Difference, Mismatch, Rule, compare, mismatch, use_threads
 from workbench.ranks.draws import InputSource
 from workbench.ranks.failures import failure
 from workbench.ranks.peer import Peer, PeerFailed, PeerGone, TimedCall
@@ -79,7 +79,7 @@ class JudgeRank:
         self._control = control
         self._peers: dict[str, Peer] = {}
         self._timed = TimedRun(0)
-        torch.set_num_threads(max(1, threads))
+        use_threads(threads)
 
     def main(self) -> None:
         """Serve until the parent is gone."""
@@ -223,10 +223,10 @@ class JudgeRank:
 
     def _timed_calls(self, message: Message) -> tuple[list[TimedCall], list[int]]:
         side, number, first = message["side"], self._timed.number, message["first"]
-        peer = self._peer(side)
+        peer, how = self._peer(side), {name: message[name] for name in ("cold", "graph", "patience")}
         samples, exports = [], []
         for call in range(first, first + message["calls"]):
-            samples.append(peer.call(self._inputs.deltas(number, call), message["cold"], message["graph"]))
+            samples.append(peer.call(self._inputs.deltas(number, call), how))
             if call == message["last"] or self._inputs.checked(number, call):
                 exports.append(self._keep_result(side, call))
         return samples, exports

@@ -79,13 +79,16 @@ class Peer:
         reply = self._ask({"op": "capture"}, ("captured", "detail"))
         return "" if reply["captured"] is True else str(reply["detail"])[:_MAX_WORDS] or "no reason given"
 
-    def call(self, deltas: Sequence[Delta], cold: bool, graph: bool) -> TimedCall:
-        """One timed call with new values, the last of them written when all ranks are about to begin; with ``graph``
-        the replay of the captured one."""
+    def call(self, deltas: Sequence[Delta], how: Message) -> TimedCall:
+        """One timed call with new values, the last of them written when all ranks are about to begin.
+
+        ``how`` has ``cold`` (caches flushed before), ``graph`` (the replay of the captured call) and ``patience`` (for
+        how many ns the gate stays shut for hosts).
+        """
         early, late = zip(*map(split, deltas)) if deltas else ((), ())
         header, end = pack(_plain(early), self._inbox)
         last, _end = pack(_plain(late), self._inbox, end)
-        message = {"op": "call", "deltas": header, "late": last, "cold": cold, "graph": graph}
+        message = {**how, "op": "call", "deltas": header, "late": last}
         before = _now()
         reply = self._ask(message, _TIMED)
         bracket = _now() - before

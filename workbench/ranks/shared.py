@@ -60,8 +60,6 @@ class Region:
         return self.ensure(size)
 
 
-PATIENCE_NS = 1_000_000
-"""How long the gate in front of a timed call stays shut for hosts that have not queued their work."""
 SLOT = 8
 """64-bit numbers of one rank's slot: a cache line."""
 

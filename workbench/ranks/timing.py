@@ -61,14 +61,16 @@ class Timer:
         arguments: Sequence[Any],
         late: Callable[[], object] = lambda: None,
         cold: bool = False,
+        patience_ns: int = 0,
     ) -> tuple[Any, Timed]:
-        """A timed call. ``late`` writes the last of its values, behind the gate if it holds; ``cold``: flush caches."""
+        """A timed call. ``late`` writes the last of its values, behind the gate if it holds; ``cold``: flush caches;
+        ``patience_ns``: how long the gate stays shut for hosts that have not queued their call."""
         device, gate = self._device, self._gate
         cold = cold and device.flush()
         if not gate.holds:
             late()  # each rank needs its own time for this, so that they would begin apart if it came after they met
         epoch = self.align()
-        gate.shut(epoch)
+        gate.shut(epoch, patience_ns)
         if gate.holds:
             late()
         device.start()

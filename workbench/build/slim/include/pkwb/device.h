@@ -26,7 +26,8 @@ class Device {
   bool is_cuda() const { return type_ == kCUDA; }
   bool is_cpu() const { return type_ == kCPU; }
   std::string str() const {
-    return has_index() ? text_of(device_type_name(type_), ':', static_cast<int>(index_)) : device_type_name(type_);
+    const std::string name = device_type_name(type_);
+    return has_index() ? name + ':' + std::to_string(static_cast<int>(index_)) : name;
   }
   bool operator==(const Device& other) const noexcept { return type_ == other.type_ && index_ == other.index_; }
   bool operator!=(const Device& other) const noexcept { return !(*this == other); }
