@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.program import script
+from workbench.cli import COMMANDS
 
 HEAVY = {"textual", "rich", "numpy", "torch", "pygments", "watchdog", "litellm"}
 """What a command that answers at once must not load."""
@@ -48,7 +49,7 @@ def loaded(text: str, *arguments: str, cwd: Path) -> set[str]:
     return set(json.loads(output.splitlines()[-1]))
 
 
-QUICK = ["--help", "--version", "list", "list --json", "show 1", "open --help", "eval --help", "solve --help"]
+QUICK = ["--help", "--version", "list", "list --json", "show 1", *(f"{name} --help" for name in COMMANDS)]
 
 
 @pytest.mark.parametrize("command", QUICK)

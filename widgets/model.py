@@ -54,7 +54,7 @@ became of its proposals. Its code never goes into the editor by itself.
     BINDINGS: ClassVar[list[BindingType]] = [
         _ask("p", "propose", "Propose"),
         Binding("m", "remark", "Propose with a remark, or steer the agent loop", show=False, id="model.remark"),
-        _ask("c", "cancel", "Cancel the reply or the agent loop"),
+        _ask("c", "cancel", "Cancel the reply, the agent loop or a trial"),
         _ask("d,enter", "diff", "Show the proposal beside the text"),
         _ask("t", "try", "Try the proposal without touching the text"),
         _ask("a", "accept", "Accept the proposal into the editor"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
 
+from textual import work
 from textual.content import Content
 
 from widgets import format as fmt
@@ -50,14 +51,14 @@ mechanisms reach of a link's rate, and where that is from.
     def on_mount(self) -> None:
         """Look at the machine without making anybody wait."""
         self.relayout()
-        self._look_again()
+        self._look()
 
     def show_view(self, view: RunView) -> None:
         """The load changes, and the link's rate once it has been measured."""
         rate = view.current.bandwidth
         if rate is not None and rate.peak_gbps is not None and rate.peak_gbps != self._peak:
             self._peak = rate.peak_gbps
-            self._look_again()
+            self._look()
         loads = _loads(view.telemetry) if view.telemetry else ()
         live = self._edges if self._target.what_if else edges(view)
         if (loads, live) != (self._loads, self._edges):
@@ -87,9 +88,7 @@ mechanisms reach of a link's rate, and where that is from.
             return [*wrapped(f"{shared}: what links GPUs is not used", width), Content()] if shared else []
         return [*wrapped(f"what if: {what_if.name} ({what_if.source})", width), Content()]
 
-    def _look_again(self) -> None:
-        self.run_worker(self._look(), group="topology", exclusive=True, exit_on_error=False)
-
+    @work(group="topology", exclusive=True, exit_on_error=False)
     async def _look(self) -> None:
         try:
             what_if = self._target.what_if

@@ -108,8 +108,9 @@ class Workbench(AppMessages, Surviving, RowDiff):
 
     def _take_desk(self, target: Target, text: str, stream: EventStream) -> None:
         self._unsubscribe()
+        before = self.open_desk.model.talk if self.open_desk is not None else None
         self.open_desk = desk = Desk(target, self.settings, text, stream, self._maker, self.tell)
-        desk.model = ModelControl(self, desk, self._asking)
+        desk.model = ModelControl(self, desk, self._asking, before)
         desk.on_change = self._changed
         self._unsubscribe = stream.subscribe(self._on_event)
         self._asking.move(stream)

@@ -9,7 +9,7 @@ from workbench.build.model import Toolchain
 _SCRIPT = """#!/bin/sh
 here={here}
 [ "$1" = --version ] && {{ echo "Cuda compilation tools, release {release}, V{release}.88"; exit 0; }}
-case "$*" in *--dryrun*) exit 0;; esac
+case "$*" in *--dryrun*|-print-*) exit 0;; esac
 echo "$*" >> "$here/calls"
 out=; unit=
 while [ $# -gt 0 ]; do
@@ -48,7 +48,7 @@ def compiler(folder: Path, name: str = "nvcc", release: str = "13.0") -> Path:
 
 
 def calls(folder: Path) -> list[str]:
-    """The calls of the compiler in a folder, but those that ask for its version."""
+    """The calls of the compiler in a folder, but those that ask for its version and its files."""
     file = folder / "calls"
     return file.read_text().splitlines() if file.exists() else []
 

@@ -11,7 +11,7 @@ import pytest
 
 from tests.e2e import candidates
 from tests.e2e.conftest import Start
-from tests.e2e.processes import left_of
+from tests.e2e.processes import Process, arguments, left_of
 from tests.e2e.sitting import Sitting
 from tests.llm.server import KEY, RATE_LIMITED, WRONG_KEY, Reply, Server, fenced, serving
 
@@ -49,6 +49,11 @@ def kept(folder: Path) -> list[tuple[str, str, int, int, int]]:
         return db.execute(query).fetchall()
 
 
+def asking_of(sitting: Sitting) -> set[Process]:
+    """The processes that ask models."""
+    return {one for one in sitting.look() if any("llm.proposer" in word for word in arguments(one.pid))}
+
+
 def test_propose_stream_diff_try_accept(pair: Sitting, server: Server) -> None:
     """A reply is read while it comes; its code is compared, tried without touching the file, accepted, saved."""
     before = pair.path.read_text()
@@ -71,7 +76,7 @@ def test_propose_stream_diff_try_accept(pair: Sitting, server: Server) -> None:
     pair.wait(lambda: pair.path.read_text() == GOOD)
 
     pair.go("7", lambda: len(pair.attempts) >= 3)
-    assert kept(pair.folder) == [("ok", "openai/fake", 1000, 500, 64)]
+    assert kept(pair.folder) == [("ok", "openai/fake", 1000, 500, 64)] * 2  # tried, then accepted and saved
 
 
 def test_cancel_and_ask_again(pair: Sitting, server: Server) -> None:
@@ -98,6 +103,36 @@ def test_trouble_is_told(pair: Sitting, server: Server) -> None:
     pair.sees(MODEL, "a file of")
 
     assert KEY not in pair.text
+
+
+def test_reply_steers_no_terminal(pair: Sitting, server: Server) -> None:
+    """Escape sequences in a reply reach the terminal neither from the pane, nor from the diff, nor from the editor."""
+    hostile = f"# \x1b]52;c;b3duZWQ=\x07\x1b]0;owned\x07\x1b[2J\n{GOOD}"
+    server.script(fenced(hostile, before="\x1b]0;owned\x07\x1b[2J"))
+    pair.press("p")
+    pair.sees(MODEL, "a file of", "not tried")
+    pair.press("d")
+    pair.sees("of openai/fake", "␛]52;c;b3duZWQ=␇")
+    pair.press("a")
+    pair.sees(EDITOR, "␛]52;c;b3duZWQ=␇")
+    pair.press("save")
+    pair.wait(lambda: pair.path.read_text() == hostile)
+
+    assert not any(sequence in pair.raw for sequence in (b"\x1b]52", b"\x1b]0;owned", b"\x1b[2J"))
+
+
+def test_another_problem(pair: Sitting, server: Server) -> None:
+    """Another problem is opened and asked about without loading litellm again."""
+    server.script(fenced(GOOD))
+    (asking,) = asking_of(pair)
+    pair.press("problems")
+    pair.choose("broadcast", "3_broadcast")
+    pair.go("0")
+    pair.sees(MODEL, "openai/fake · ready")
+    pair.press("p")
+    pair.sees(MODEL, "a file of")
+
+    assert asking_of(pair) == {asking}
 
 
 @pytest.mark.parametrize("whole_screen", [False, True])

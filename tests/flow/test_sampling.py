@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from workbench.flow.sampling import SIDES, Calls, Mismatch, Sampler, SamplingPlan, TimingFigures
+from workbench.judge.pitch import Pitches
 
 MS = 1_000_000
 PEAK = 1980
@@ -142,6 +143,24 @@ def test_gates_wait_for_a_reference_with_many_launches() -> None:
     assert machine.patience_ns[0] == MS
     assert set(machine.patience_ns[-8:]) == {6 * MS}
     assert figures.flags == ("launch-bound (candidate)", "launch-bound (reference)")
+
+
+@pytest.mark.parametrize(
+    ("graph", "host_ns", "flags"),
+    [(False, 2 * MS, ("unlike-pitch (+10%)",)), (True, 2 * MS, ()), (False, MS // 100, ())],
+    ids=["small kernels", "graph", "long kernels"],
+)
+def test_processes_of_unlike_pitch_leave_a_speedup_open(graph: bool, host_ns: int, flags: tuple[str, ...]) -> None:
+    """A candidate whose process starts kernels 10% later may, in calls of small ones, be 10% faster than it seems."""
+    machine = Machine(host_ns=lambda *_: host_ns)
+    pitches = Pitches((1900, 1900), (2090, 1900))
+    plan = SamplingPlan(
+        samples=40, device="cuda", limit_s=180.0, cold=True, most_mhz=PEAK, graph=graph, pitches=pitches
+    )
+    figures = asyncio.run(Sampler(machine.ask, plan, lambda _: None).run())
+    assert [flag for flag in figures.flags if "unlike" in flag] == list(flags)
+    assert (figures.speedup.high > 1.1) is bool(flags)
+    assert figures.speedup.low > 0.97
 
 
 def test_gates_do_not_wait_in_vain() -> None:

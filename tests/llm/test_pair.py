@@ -117,8 +117,13 @@ def test_verdict_of_the_accepted_file(store: Store) -> None:
         assert "it hangs" in await desk.ask(CODE, "it hangs")
         assert "it hangs" not in await desk.ask(CODE, "it hangs")
         assert "# proposed" not in desk.model.asked[-1][-1]["content"]
-        await desk.pair.tried(3, CODE, verdict(1, "wrong", "rank 1 is off", (), None), Collected())
-        assert (await desk.ask(CODE, "rank 1 is off")).count("rank 1 is off") == 1
+
+        tried = Desk(store, finished())
+        await tried.ask()
+        await tried.pair.tried(1, CODE, verdict(1, "wrong", "rank 1 is off", (), None), Collected())
+        tried.pair.decided(1, "accepted", CODE)
+        told = await tried.ask(CODE, "of the save: rank 1 is off")
+        assert told.count("rank 1 is off") == 1
 
     asyncio.run(steps())
 
@@ -180,6 +185,21 @@ def test_budget(store: Store) -> None:
         with pytest.raises(UsageError, match=r"\$1.50 of \$1.50 are spent: raise llm.budget_usd"):
             await desk.ask()
         assert len(desk.model.asked) == 2
+
+    asyncio.run(steps())
+
+
+def test_budget_where_a_reply_cannot_be_counted(store: Store) -> None:
+    """When the cost of a reply could not be counted no further one is asked for, as the budget cannot be held."""
+
+    async def steps() -> None:
+        desk = Desk(store, finished(cost_usd=None), budget_usd=1.5)
+        await desk.ask()
+        with pytest.raises(UsageError, match=r"set llm.budget_usd to 0"):
+            await desk.ask()
+        free = Desk(store, finished(cost_usd=None), budget_usd=0.0)
+        await free.ask()
+        assert await free.ask()
 
     asyncio.run(steps())
 

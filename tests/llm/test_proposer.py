@@ -122,7 +122,7 @@ def test_cancel_ends_the_request(talk: Talk) -> None:
 
 
 TROUBLES = {
-    "wrong key": (fake.WRONG_KEY, "key", "the key was refused"),
+    "wrong key": (fake.WRONG_KEY, "key", "refused or is missing; it is read from OPENAI_API_KEY: set it"),
     "context overflow": (fake.OVERFLOW, "context", "longer than openai/fake takes"),
     "unknown model": (fake.NO_MODEL, "model", "write llm.model as provider/model"),
     "server error": (fake.BROKEN, "server", "the provider failed"),

@@ -32,7 +32,7 @@ def test_attempt_as_folder(store: Store, tmp_path: Path) -> None:
     assert (folder / "solution.py").read_text() == "first"
     kept = json.loads((folder / "verdict.json").read_text())
     assert (kept["status"], kept["environment"]) == ("wrong", {"torch": "2"})
-    assert kept["reference_samples_ms"] == []
+    assert kept["candidate_samples_ms"] == [[2.0, 2.5], [1.5, 2.0]]
     assert json.loads((folder / "attempt.json").read_text())["number"] == 1
 
 

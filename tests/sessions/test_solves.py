@@ -10,6 +10,7 @@ import pytest
 
 from sessions import schema
 from sessions.model import Proposed
+from sessions.rows import EDITED
 from sessions.solves import Solves
 from sessions.store import Store
 from tests.sessions.conftest import Stores
@@ -92,6 +93,30 @@ def test_outcomes_for_scores(store: Store, solves: Solves) -> None:
     assert seen == [(1, 1, "wrong", 1.5), (1, 2, "ok", 1.5), (1, 4, "no-code", None)]
     solves.mark(run, "finished")
     assert len(solves.outcomes()) == 4
+
+
+def test_edited_proposal_is_kept_as_such(store: Store, solves: Solves) -> None:
+    """An attempt at a proposal that the user changed names the model, and says nothing about the model's own file."""
+    run = solves.begin(target(), "m", "full", {}).name
+    proposal = judged(store, solves, run, 1, "wrong")
+    mine = {"note": EDITED, "proposed": Proposed("m", proposal)}
+    edited = store.attempt(store.record(target(), source("mine"), verdict(2, "ok"), 2.0, **mine))
+    solves.mark(run, "finished")
+
+    assert (edited.model, edited.proposal, edited.note) == ("m", proposal, "edited")
+    assert [one.status for one in solves.outcomes()] == ["wrong"]
+    assert solves.attempts(run)[proposal].status == "wrong"
+    assert solves.attempt_of(proposal) != edited.id
+
+
+def test_attempt_that_says_nothing_hides_no_verdict(store: Store, solves: Solves) -> None:
+    """A later attempt at the same proposal that was cancelled leaves its verdict in place."""
+    run = solves.begin(target(), "m", "full", {}).name
+    proposal = judged(store, solves, run, 1, "ok")
+    again = Proposed("m", proposal)
+    store.record(target(), source(f"x = {proposal}"), verdict(2, "cancelled"), 2.0, proposed=again)
+
+    assert solves.attempts(run)[proposal].status == "ok"
 
 
 def test_pruning_takes_the_oldest_proposals(tmp_path: Path, stores: Stores) -> None:

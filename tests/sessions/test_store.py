@@ -110,7 +110,8 @@ def test_best_is_the_fastest_ok_attempt(store: Store) -> None:
 def test_best_compares_like_with_like(store: Store) -> None:
     """A best attempt at another size or rank count does not count for this one."""
     store.record(target(world=4), source(), verdict(1, speedup=9.0), 1.0)
-    here = record(store, 2, speedup=1.1)
+    store.record(target(size="default"), source(), verdict(2, speedup=9.0), 1.0)
+    here = record(store, 3, speedup=1.1)
     found = store.best(target().problem.stem, like=target())
     assert found is not None
     assert found.id == here

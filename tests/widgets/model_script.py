@@ -69,6 +69,8 @@ class ScriptedModel:
     pieces: int = 4
     asked: list[Messages] = field(default_factory=list)
     warmed: int = 0
+    left: list[float | None] = field(default_factory=list)
+    """What was left of the budget at each request."""
     closed: bool = False
     priced: bool = True
     hold: bool = False
@@ -87,6 +89,7 @@ class ScriptedModel:
 
     async def ask(self, messages: Messages, left_usd: float | None = None) -> ProposalFinished:
         self.asked.append([dict(message) for message in messages])
+        self.left.append(left_usd)
         number = len(self.asked) - self.before
         said = self.replies.pop(0) if len(self.replies) > 1 else self.replies[0]
         came = replace(said, proposal=number)

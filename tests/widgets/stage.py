@@ -35,6 +35,7 @@ class ScriptedRunner:
     given: list[tuple[Source, Origin]] = field(default_factory=list)
     running: int = 0
     closed: bool = False
+    waiting: list[asyncio.Future[None]] = field(default_factory=list)
 
     @property
     def busy(self) -> bool:
@@ -55,6 +56,10 @@ class ScriptedRunner:
 
     def end(self, status: Any = "ok", reason: str = "") -> None:
         number, self.running = self.running, 0
+        for one in self.waiting:
+            if not one.done():
+                one.set_result(None)
+        self.waiting.clear()
         stem = self.target.problem.stem
         self.emit(Verdict(attempt=number, status=status, problem=stem, reason=reason, ranks=()))
 
@@ -62,8 +67,9 @@ class ScriptedRunner:
         self.end("cancelled", "cancelled")
 
     async def wait(self) -> None:
-        while self.busy:
-            await asyncio.sleep(0.01)
+        if self.busy:
+            self.waiting.append(asyncio.get_running_loop().create_future())
+            await self.waiting[-1]
 
     async def kernel_code(self, source: Source, kind: str) -> tuple[str, str]:
         return ("", "no disassembler") if kind == "sass" else (f".entry k // {source.path.name}\n\tret;", "")

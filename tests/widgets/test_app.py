@@ -12,6 +12,7 @@ from tests.widgets.script import crash_run, good_run, gpu_run, hang_run, wrong_r
 from tests.widgets.stage import Stage, stage
 from widgets.frame import PLACES, TabbedRegion
 from widgets.lines import Lines
+from workbench.actions import BY_ID
 from workbench.controllers.memory import remembered
 from workbench.events import Notice
 from workbench.files import read_json, state_dir, write_json
@@ -350,6 +351,11 @@ async def test_remapped_key(tmp_path: Path) -> None:
 
         await place.pilot.press("f8")
         await place.until(lambda: len(place.runner.given) == before + 1)
+
+        await place.pilot.press("f10")
+        await place.until(lambda: len(place.app.screen_stack) == 2)
+        sheet = str(place.app.screen.query_one("#help-keys").render()).splitlines()
+        assert [line.split()[0] for line in sheet if BY_ID["run_again"].help in line] == ["f8"]
 
 
 async def test_resize_under_a_dialog(tmp_path: Path) -> None:

@@ -58,6 +58,12 @@ async def test_enter_keeps_the_indentation() -> None:
         await pilot.press("enter", "q")
         assert editor.text.splitlines()[3] == "        q"
 
+        before = editor.text
+        await pilot.press("enter")
+        assert editor.text != before
+        await pilot.press("ctrl+z")
+        assert editor.text == before
+
 
 async def test_enter_replaces_the_selection() -> None:
     """Enter with text selected replaces that text."""

@@ -7,40 +7,12 @@ from typing import Any
 
 import pytest
 
-from tests.widgets.host import flowing
 from tests.widgets.model_script import CODE, MODEL, finished, scripted
+from tests.widgets.model_stage import LLM, ask, diff, go, said
 from tests.widgets.script import REFERENCE
-from tests.widgets.stage import Stage, stage
-from widgets.screens.proposal import ProposalScreen
+from tests.widgets.stage import stage
 from workbench.config import LlmSettings
 from workbench.events import Diagnostic
-
-LLM = LlmSettings(model=MODEL)
-
-
-async def go(place: Stage, *keys: str) -> None:
-    """Go to the model pane and press keys there."""
-    await place.app.run_action("focus_pane('model')")
-    await place.until(lambda: place.app.focused is pane(place).lines)
-    await place.pilot.press(*keys)
-
-
-async def ask(place: Stage) -> None:
-    """Go to the model pane, ask, and wait until the reply is over."""
-    before = len(place.app.view.talk.exchanges)
-    await go(place, "p")
-    await place.until(lambda: len(place.app.view.talk.exchanges) > before and not place.app.desk.model.busy)
-    await place.pilot.pause()
-
-
-def pane(place: Stage) -> Any:
-    """The model pane."""
-    return place.app.panes["model"]
-
-
-def said(place: Stage) -> str:
-    """What the model pane says, its state first."""
-    return f"{pane(place).query_one('#model-state').content} {flowing(pane(place))}"
 
 
 async def test_first_look(tmp_path: Path) -> None:
@@ -143,17 +115,6 @@ async def test_changed_file_is_told(tmp_path: Path) -> None:
         await ask(place)
 
         assert "return mine(tensor)" in made[0].asked[1][-1]["content"]
-
-
-async def diff(place: Stage) -> ProposalScreen:
-    """The proposal beside the text."""
-    await place.pilot.press("d")
-    await place.until(
-        lambda: isinstance(place.app.screen, ProposalScreen) and place.app.screen.query("#proposal-body *")
-    )
-    screen = place.app.screen
-    assert isinstance(screen, ProposalScreen)
-    return screen
 
 
 async def test_hunk_by_hunk(tmp_path: Path) -> None:

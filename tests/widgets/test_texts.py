@@ -223,15 +223,14 @@ async def test_topology_of_shared_gpus() -> None:
         assert "3 ranks on 2 × H200" in str(top.content)
 
 
+def _linked(rate: str) -> Drawing:
+    return lambda width, live: [f"link {rate}"]
+
+
 async def test_topology_shows_the_rate_once_measured() -> None:
     """A link whose rate was not known is drawn anew when the first bandwidth with a peak arrives."""
     rates = iter(("not known", "4.50 GB/s"))
-
-    def detect(world: int, device: str) -> Drawing:
-        rate = next(rates)
-        return lambda width, live: [f"link {rate}"]
-
-    pane = TopologyPane(script.make_target(), detect)
+    pane = TopologyPane(script.make_target(), lambda world, device: _linked(next(rates)))
     async with Host(pane).run_test(size=NARROW) as pilot:
         await pane.workers.wait_for_complete()
         assert "link not known" in visible(pane)
@@ -239,6 +238,22 @@ async def test_topology_shows_the_rate_once_measured() -> None:
         await pane.workers.wait_for_complete()
         pane.show_view(script.show(script.good_run(2)))
         await pilot.pause()
+
+        assert "link 4.50 GB/s" in visible(pane)
+
+
+async def test_topology_of_two_rates_at_once() -> None:
+    """When two rates arrive in the same moment the machine is looked at once more, not twice."""
+    rates = iter(("not known", "4.50 GB/s"))
+    pane = TopologyPane(script.make_target(), lambda world, device: _linked(next(rates)))
+    async with Host(pane).run_test(size=NARROW) as pilot:
+        await pane.workers.wait_for_complete()
+        older = script.show(script.good_run(1))
+        newer = script.show([script.seen(2), dataclasses.replace(script.bandwidth(2), peak_gbps=9.0)], older)
+        pane.show_view(older)
+        pane.show_view(newer)
+        await pilot.pause()
+        await pane.workers.wait_for_complete()
 
         assert "link 4.50 GB/s" in visible(pane)
 

@@ -36,12 +36,17 @@ _MOST_EVENTS = 2000
 _GIVE_UP_SECONDS = 0.3
 """How long a cancelled request may take to say what it has cost."""
 _LOADING = "asked; the request is sent when the process that asks models has loaded, which takes some seconds"
+_BUSY = "a reply is on its way: c cancels it"
+_STEERED = "the agent loop proposes by itself: m steers it with a remark, L stops it"
 
 
 class ModelControl:
-    """The model of one desk. Each wish of the pane is one method; what keeps it from being done is said in the pane."""
+    """The model of one desk; ``before`` is the conversation of the desk before it, since the budget is the sitting's.
 
-    def __init__(self, app: Workbench, desk: Desk, asking: Asking) -> None:
+    Each wish of the pane is one method; what keeps it from being done is said in the pane.
+    """
+
+    def __init__(self, app: Workbench, desk: Desk, asking: Asking, before: Conversation | None) -> None:
         self._app, self._desk, self._asking = app, desk, asking
         self._settings = app.settings
         self._request: asyncio.Task[ProposalFinished] | None = None
@@ -50,9 +55,12 @@ class ModelControl:
         desk.runs.proposed = self._proposals.proposed
         self._own: tuple[int, str] = (0, "")
         """Number and digest of the newest attempt at the user's own file."""
+        self._remarks: list[str] = []
+        """Remarks that were made while a reply was on its way."""
         self._own_events: deque[Event] = deque(maxlen=_MOST_EVENTS)
         llm = app.settings.llm
-        self._change(Conversation(model=llm.model, budget_usd=llm.budget_usd))
+        new = Conversation(model=llm.model, budget_usd=llm.budget_usd)
+        self._change(new if before is None else replace(before.anew(), agent=""))
         desk.stream.subscribe(self._on_event)
 
     @property
@@ -90,20 +98,19 @@ class ModelControl:
         self._asked().warm()
 
     async def _propose(self, remark: str) -> None:
-        if self._agent.running:
+        if self.busy:
             self._steer(remark)
             return
-        if self.busy:
-            raise UsageError("a reply is on its way: c cancels it")
         self._request = asyncio.create_task(self._ask(remark))
         await asyncio.wait({self._request})
         if not self._request.cancelled():
             self._say(self._request.result())
 
     def _steer(self, remark: str) -> None:
+        """A remark for the next request, while the loop runs or a reply is on its way."""
         if not remark:
-            raise UsageError("the agent loop proposes by itself: m steers it with a remark, L stops it")
-        self._agent.steer(remark)
+            raise UsageError(_STEERED if self._agent.running else _BUSY)
+        self._agent.steer(remark) if self._agent.running else self._remarks.append(remark)
         self._app.tell("the model is told with the next request", "information")
 
     async def _ask(self, remark: str) -> ProposalFinished:
@@ -111,6 +118,8 @@ class ModelControl:
         self._note("" if self.talk.process == "ready" else _LOADING)
         pair = await self._paired()
         text = self._desk.editor_pane.editor.text
+        remark = "\n".join(filter(None, (*self._remarks, remark)))
+        self._remarks.clear()
         return await pair.propose(text, self._own_verdict(pair, text), remark)
 
     def _say(self, came: ProposalFinished) -> None:
@@ -147,7 +156,7 @@ class ModelControl:
     async def _anew(self, _text: str) -> None:
         """Another conversation: the model forgets this one."""
         if self.busy:
-            raise UsageError("a reply is on its way: c cancels it")
+            raise UsageError(_BUSY)
         await self._end_conversation()
         self._change(self.talk.anew())
 
@@ -209,7 +218,7 @@ class ModelControl:
             await self._stop_agent()
             return
         if self.busy:
-            raise UsageError("a reply is on its way: c cancels it")
+            raise UsageError(_BUSY)
         self._asked().warm()
         before = self.talk.ended
         stopped = before.run if before is not None and before.ending in ("stopped", "trouble") else ""

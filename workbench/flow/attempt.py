@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import dataclasses
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 
 from workbench.events import (
-    Bandwidth,
     Event,
     FirstVerdict,
     Log,
@@ -21,17 +19,14 @@ from workbench.events import (
     RankSummary,
     RankVerdict,
     Status,
-    TimingProgress,
     Verdict,
 )
 from workbench.flow.building import Building
-from workbench.flow.busy import Busy
 from workbench.flow.compiled import as_build_error
 from workbench.flow.context import Context, Stop
-from workbench.flow.figures import Yardstick, bandwidth_event
+from workbench.flow.figures import Yardstick
 from workbench.flow.plan import Trial, trial_plan
 from workbench.flow.profiling import profile
-from workbench.flow.protocol import NO_GRAPHS, STALL_TIMES, Series, SeriesSampler
 from workbench.flow.reports import (
     as_ms,
     call_failed,
@@ -40,18 +35,14 @@ from workbench.flow.reports import (
     failure_of,
     loading_answer,
     loading_failed,
-    not_captured_flags,
     raise_infra,
     rank_verdict,
-    samples_ms,
     worst,
 )
-from workbench.flow.sampling import Calls, Mismatch, Sampler, SamplingPlan, TimingFigures
+from workbench.flow.sampling import Mismatch
 from workbench.flow.sets import CandidateSet
 from workbench.flow.settle import Patience, answers, settle
-from workbench.judge.conditions import with_causes
-from workbench.judge.floors import look_flags, too_fast
-from workbench.judge.manner import begins_cold
+from workbench.flow.timed import Timing
 from workbench.judge.stacks import Standing, standing
 from workbench.judge.verdicts import Answer, first_cause, overall, reason
 from workbench.judge.verdicts import settle as settle_ranks
@@ -76,13 +67,7 @@ class Attempt:
         self._passed = 0
         self._first_call_ms: float | None = None
         self._load_ms: float | None = None
-        self._figures: TimingFigures | None = None
-        self._sampler: Sampler | SeriesSampler | None = None
-        self._not_captured: tuple[str, ...] = ()
-        self._timing_ends = 0.0
-        self._watched: tuple[str, ...] = ()
-        self._busy = Busy(())
-        self._bandwidth: Bandwidth | None = None
+        self._timing: Timing | None = None
         self._profile: Profile | None = None
         self._candidates: CandidateSet | None = None
 
@@ -147,58 +132,22 @@ class Attempt:
 
     async def time(self, held: Yardstick) -> None:
         """Time the candidate against the reference, in the phase that was entered; Stop when a timed call was wrong."""
-        limits = self._context.settings.limits
-        begin = {"op": "begin", "number": next(self._context.numbers), "graph": self._graph_wanted}
-        begun = await self._ask_all(begin, limits.run)
-        self._sampler = self._make_sampler(begun, lambda figures: self._progress(figures, held))
-        self._timing_ends = time.monotonic() + limits.time
-        self._busy = Busy(self._set.pids if self._context.target.device == "cpu" else ())
-        self._watched = await self._context.watch.before()
+        self._timing = timing = Timing(self._context, held, self._set, self._ask_all, self.emit)
         try:
-            await self._sampler.run()
+            await timing.run()
         except Mismatch as error:
             self._stop(await self._mismatch_answers(error.reports))
-        self._watched += await self._context.watch.after()
-        if self._figures:
-            self._figures = self._flagged(self._figures)
-        if self._sampler.clocks_disagree():
-            words = "the ranks claim far less time than the judge's own clock leaves room for"
-            raise Stop("suspect", self._ranks, words)
-        if self._figures and (words := too_fast(self._figures.candidate, self._figures.reference, held.floor)):
+        if words := timing.doubt():
             raise Stop("suspect", self._ranks, words)
         if self._context.settings.run.profile:
             self._profile = await profile(self._context, self._set)
-        self.leave(f"{self._figures.samples if self._figures else 0} samples a side")
-
-    @property
-    def _graph_wanted(self) -> bool:
-        run = self._context.settings.run
-        return run.graph and run.protocol == "pkwb"
-
-    def _make_sampler(
-        self, begun: Sequence[Message], on_figures: Callable[[TimingFigures], None]
-    ) -> Sampler | SeriesSampler:
-        """Which way of timing, by the settings and by what the judges' answers to ``begin`` allow."""
-        run, device = self._context.settings.run, self._context.target.device
-        if run.protocol == "pkb":
-            self._not_captured = (NO_GRAPHS,) if run.graph else ()
-            return SeriesSampler(self._ask_series, run.trials, self._context.settings.limits.time, on_figures)
-        self._not_captured = not_captured_flags(begun)
-        self._plan = SamplingPlan(
-            samples=run.samples,
-            device=device,
-            limit_s=self._context.settings.limits.time,
-            cold=begins_cold(run.cache, device),
-            graph=run.graph and not self._not_captured,
-            most_mhz=min(answer["most_mhz"] for answer in begun),
-        )
-        return Sampler(self._ask_block, self._plan, on_figures)
+        self.leave(f"{timing.figures.samples if timing.figures else 0} samples a side")
 
     def verdict(self, status: Status, ranks: Sequence[RankSummary], why: str) -> Verdict:
         """The last word, with everything measured so far; timing is void unless the status is ok."""
         self.leave(failed=status != "ok")
-        timed = self._figures if status == "ok" else None
-        sampler = self._sampler if timed is not None else None
+        timing = self._timing if status == "ok" else None
+        timed = timing.figures if timing else None
         return Verdict(
             attempt=self.number,
             status=status,
@@ -213,7 +162,7 @@ class Attempt:
             first_call_ms=self._first_call_ms,
             load_ms=self._load_ms,
             peak_rss_bytes=self._candidates.peak_rss() if self._candidates else None,
-            bandwidth=self._bandwidth if timed else None,
+            bandwidth=timing.bandwidth if timing else None,
             not_timed=self._context.target.not_timed,
             skew=timed.skew if timed else None,
             protocol=timed.protocol if timed else self._context.settings.run.protocol,
@@ -225,14 +174,15 @@ class Attempt:
             profile=self._profile,
             phases_ms=dict(self._phases),
             builds=tuple(self._building.summaries),
-            candidate_samples_ms=samples_ms(sampler.candidate.by_rank()) if sampler else (),
-            reference_samples_ms=samples_ms(sampler.reference.by_rank()) if sampler else (),
+            candidate_samples_ms=timing.samples_ms("candidate") if timing else (),
+            reference_samples_ms=timing.samples_ms("baseline") if timing else (),
             environment=self._context.environment,
         )
 
     def ok(self) -> Verdict:
         """The verdict of an attempt that passed everything."""
-        times = self._figures.rank_ms if self._figures else (None,) * self._world
+        timed = self._timing.figures if self._timing else None
+        times = timed.rank_ms if timed else (None,) * self._world
         ranks = [dataclasses.replace(rank, time_ms=ms) for rank, ms in zip(self._ranks, times)]
         return self.verdict("ok", ranks, "")
 
@@ -326,15 +276,7 @@ class Attempt:
             limit=limits.run, stall=limits.stall, on_stall=self._show_stacks, paused=lambda: self._building.busy
         )
 
-    async def _ask_block(self, calls: Calls) -> list[Message]:
-        with self._busy.reference_runs() if calls.side == "baseline" else contextlib.nullcontext():
-            return await self._ask_all(calls.request, max(0.0, self._timing_ends - time.monotonic()))
-
-    async def _ask_series(self, series: Series) -> list[Message]:
-        limit = max(0.0, self._timing_ends - time.monotonic())
-        return await self._ask_all(series.request, limit, STALL_TIMES * series.expected_s)
-
-    async def _ask_all(self, message: Message, limit: float, quiet: float = 0.0) -> list[Message]:
+    async def _ask_all(self, message: Message, limit: float, quiet: float) -> list[Message]:
         """All judges' answers to a request that calls the candidate; Stop when a rank fails or never returns.
 
         ``quiet`` is how many seconds without an answer are no stall.
@@ -347,37 +289,6 @@ class Attempt:
         if late or any(not f.done() or f.result().get("gone") or call_failed(f.result()) for f in futures):
             self._stop(await self._answers(futures, late))
         return [future.result() for future in futures]
-
-    def _progress(self, figures: TimingFigures, held: Yardstick) -> None:
-        figures = dataclasses.replace(
-            figures,
-            flags=(*figures.flags, *self._busy.flags(), *self._not_captured, *look_flags(figures.speedup)),
-        )
-        self._figures = figures = self._flagged(figures)
-        self.emit(
-            TimingProgress(
-                samples=figures.samples,
-                total=figures.total,
-                candidate_ms=figures.candidate,
-                reference_ms=figures.reference,
-                speedup=figures.speedup,
-                rank_ms=figures.rank_ms,
-                skew=figures.skew,
-                protocol=figures.protocol,
-                cache=figures.cache,
-                graph=figures.graph,
-                launch_ms=figures.launch,
-                clock_mhz=figures.clock_mhz,
-                flags=figures.flags,
-            )
-        )
-        self._bandwidth = bandwidth_event(self._context.target, figures, held)
-        if self._bandwidth is not None:
-            self.emit(self._bandwidth)
-
-    def _flagged(self, figures: TimingFigures) -> TimingFigures:
-        """With what the driver told about the GPUs."""
-        return dataclasses.replace(figures, flags=with_causes(figures.flags, self._watched))
 
     def _log(self, message: Message) -> None:
         self.emit(Log(rank=message["rank"], stream=message["stream"], text=message["text"]))

@@ -21,6 +21,8 @@ class Context:
     settings: Settings
     stream: EventStream
     judges: JudgeSet
+    pitch_ns: Sequence[int]
+    """How fast each baseline rank's GPU starts small kernels; 0 where it has none."""
     watch: GpuWatch
     numbers: itertools.count[int]
     """Draw numbers; no two trials of a sitting have the same inputs."""

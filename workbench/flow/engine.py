@@ -280,6 +280,7 @@ class Engine:
             settings=self._settings,
             stream=self._stream,
             judges=judges,
+            pitch_ns=tuple(baseline.pitch_ns),
             watch=self._watch,
             numbers=self._numbers,
             environment=environment(self._target, zygote),

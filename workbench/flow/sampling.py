@@ -7,7 +7,7 @@ import math
 import secrets
 import time
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from statistics import median
 
 from workbench.errors import RanksError
@@ -16,6 +16,7 @@ from workbench.flow.gate_patience import GatePatience
 from workbench.flow.sides import Block, Rows, Side
 from workbench.judge.clocks import SHORTEST_CALL_NS, claims_too_little, results_too_late, shortest_tenth
 from workbench.judge.conditions import clock_flags, launch_flags, settled
+from workbench.judge.pitch import ALIKE_PROCESSES, Pitches, Unlike
 from workbench.ranks.channel import Message
 
 BLOCK = 10
@@ -47,6 +48,7 @@ class SamplingPlan:
     """Whether calls are replays of CUDA graphs, on both sides."""
     most_mhz: int = 0
     """The highest clock of the slowest GPU's multiprocessors; 0 where it is not known, and on the CPU."""
+    pitches: Pitches = field(default_factory=Pitches)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -182,20 +184,29 @@ class Sampler:
         matrix = self.candidate.by_rank()
         reference, candidate = self.reference.slowest(), self.candidate.slowest()
         clocks = [*self.candidate.clocks(), *self.reference.clocks()]
+        unlike = self._unlike()
         return TimingFigures(
             samples=len(matrix[0]),
             total=total,
             candidate=_ms(statistics.spread(self.candidate.claims())),
             reference=_ms(statistics.spread(self.reference.claims())),
-            speedup=statistics.speedup(reference, candidate, self._seed),
+            speedup=statistics.speedup(reference, candidate, self._seed, unlike),
             rank_ms=tuple(ns / 1e6 for ns in statistics.rank_medians(matrix)),
             skew=statistics.skew(matrix),
             cache="cold" if self.candidate.cold and self.reference.cold else "warm",
             graph=self._plan.graph,
             launch=self._launch(),
             clock_mhz=median(clocks) if min(clocks) > 0 else None,
-            flags=(*statistics.flags(matrix), *self._conditions(clocks)),
+            flags=(*statistics.flags(matrix), *unlike.flags, *self._conditions(clocks)),
         )
+
+    def _unlike(self) -> Unlike:
+        """What the processes' pitches leave open; a graph's kernels are not launched one by one."""
+        if self._plan.graph:
+            return ALIKE_PROCESSES
+        shares = [(median(side.claims()), median(side.host())) for side in (self.reference, self.candidate)]
+        ns, host_ns = max(shares, key=lambda share: share[1] / max(share[0], 1))
+        return self._plan.pitches.unlike(ns, host_ns)
 
     def _launch(self) -> LaunchTime | None:
         if self._plan.device == "cpu":

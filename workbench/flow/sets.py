@@ -49,6 +49,8 @@ class RankSet:
         self.exits: dict[int, Message] = {}
         """Deaths by rank, as the zygote reported them."""
         self.torch = ""
+        self.pitch_ns = [0] * world
+        """How fast each rank's GPU starts small kernels, measured before a source was loaded; 0 where it has none."""
         self.startup_ms = 0.0
         self.killed = False
         self.ended = False
@@ -116,6 +118,7 @@ class RankSet:
     def _message(self, rank: int, message: Message) -> None:
         if message.get("event") == "ready" and not self._ready[rank].done():
             self.torch = str(message.get("torch", ""))
+            self.pitch_ns[rank] = int(message.get("pitch_ns", 0))
             self.startup_ms = (time.perf_counter() - self._forked_at) * 1e3
             self._ready[rank].set_result(None)
 

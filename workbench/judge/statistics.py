@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from workbench.events import Ratio, Spread
+from workbench.judge.pitch import ALIKE_PROCESSES, Unlike
 from workbench.judge.trials import student
 
 Array = NDArray[np.float64]
@@ -66,7 +67,9 @@ def flags(matrix: ArrayLike) -> tuple[str, ...]:
     return tuple(name for name, raised in tests.items() if raised)
 
 
-def speedup(reference: Sequence[ArrayLike], candidate: Sequence[ArrayLike], seed: int) -> Ratio:
+def speedup(
+    reference: Sequence[ArrayLike], candidate: Sequence[ArrayLike], seed: int, unlike: Unlike = ALIKE_PROCESSES
+) -> Ratio:
     """Reference time over candidate time, with a 95% interval, from blocks measured side by side.
 
     Block k of the reference and block k of the candidate were measured one after the other, so that drift of the
@@ -76,6 +79,7 @@ def speedup(reference: Sequence[ArrayLike], candidate: Sequence[ArrayLike], seed
     Berman and Sober 2020 for the two levels). A bootstrap over few pairs is too narrow by sqrt(K / (K - 1)) and by
     normal instead of Student quantiles; the interval is stretched by these as far as the pairs differ by more than
     their samples explain. What no sample shows is added in quadrature: ``ALIKE``, and one step of each side's clock.
+    What is known of how ``unlike`` the two processes are moves the bound that it concerns.
 
     Extra blocks of one side and pairs with less than half of the largest pair's samples are left out. One pair is
     enough, but then nothing is known of drift. Raises ``ValueError`` without any pair. The same seed gives the same
@@ -92,8 +96,8 @@ def speedup(reference: Sequence[ArrayLike], candidate: Sequence[ArrayLike], seed
     unseen = _unseen(pairs)
     return Ratio(
         median=float(np.exp(centre)),
-        low=float(np.exp(centre - np.hypot(min(low, 0.0), unseen))),
-        high=float(np.exp(centre + np.hypot(max(high, 0.0), unseen))),
+        low=float(np.exp(centre - np.hypot(min(low, 0.0), unseen) - unlike.faster)),
+        high=float(np.exp(centre + np.hypot(max(high, 0.0), unseen) + unlike.slower)),
     )
 
 

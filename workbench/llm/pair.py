@@ -29,6 +29,7 @@ _NO_PRICE = (
     "what {model} costs is not known, so that no budget can be held; set llm.input_price and llm.output_price "
     "(US dollars a million tokens, 0 for a model of your own)"
 )
+_UNCOUNTED = "what a reply cost could not be counted, so that no budget can be held: set llm.budget_usd to 0 to go on"
 _FILE = "The user's file is now this, and what you propose next takes its place:\n\n```python\n{text}\n```"
 _JUDGED = "The user's file as you know it was judged:\n\n{verdict}"
 _EDITED = (
@@ -76,6 +77,8 @@ class Pair:
     _facts: Facts = field(init=False, default_factory=lambda: Facts(False, None))
     _known: str = field(init=False, default="")
     """The text of the user's file as the model knows it."""
+    _uncounted: bool = field(init=False, default=False)
+    """Whether a reply's cost could not be counted."""
     _judged: str = field(init=False, default="")
     """The newest text whose verdict the model knows, or has no need of."""
 
@@ -108,6 +111,7 @@ class Pair:
             talk.waiting = [*before, _REMARK.format(remark=remark)] if kept else before
             return came
         talk.replied(came.reply)
+        self._uncounted = self._uncounted or came.cost_usd is None
         self._known = text
         self._judged = text if verdict else self._judged
         await self._replied(talk, came, proposal)
@@ -171,6 +175,8 @@ class Pair:
         budget = self._llm.budget_usd
         if not self._facts.priced or not budget:
             return None
+        if self._uncounted:
+            raise UsageError(_UNCOUNTED)
         spent = self.spent()
         if spent >= budget:
             raise UsageError(SPENT.format(spent=spent, budget=budget))

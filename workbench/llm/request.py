@@ -125,10 +125,11 @@ class Request:
             return str(self._message["key_env"])
         try:
             found = self._litellm.validate_environment(model=self._model())
-            missing = ", ".join(found.get("missing_keys") or ())
+            usual = f"{self._litellm.get_llm_provider(self._model())[1].upper()}_API_KEY"
+            names = found.get("missing_keys") or [name for name in (usual,) if name in os.environ]
         except Exception:
-            missing = ""
-        return missing or "the provider's variable in the environment"
+            names = []
+        return ", ".join(names) or "the provider's variable in the environment"
 
 
 def _counted(usage: Any) -> Tokens | None:

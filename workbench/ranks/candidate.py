@@ -27,6 +27,7 @@ from workbench.ranks.failures import failure
 from workbench.ranks.graphs import CapturedCall, NotCaptured, capture
 from workbench.ranks.loading import MODULE, load
 from workbench.ranks.peak import measure_peak, peak_bytes
+from workbench.ranks.pitch import measure_pitch
 from workbench.ranks.profiled import profiled
 from workbench.ranks.series import MARKS, Values, cache_bytes, rotation, timed, warm_up
 from workbench.ranks.shared import Region, Slots
@@ -73,7 +74,8 @@ class CandidateRank:
         self._timer = Timer(self._device, self._place.slots, self._place.rank)
         self._most_mhz = self._device.most_mhz()
         _first_collective(self._device.tensor_device)
-        self._control.send({"event": "ready", "torch": torch.__version__})
+        pitch_ns = measure_pitch(self._timer, self._device.tensor_device)
+        self._control.send({"event": "ready", "torch": torch.__version__, "pitch_ns": pitch_ns})
         message = self._control.receive()
         if message is not None and self._load(message):
             self._serve()

@@ -154,7 +154,7 @@ class InputSource:
         if kind == "randint":
             low, high = (int(self._number(draw[end], names)) for end in ("low", "high"))
             return torch.randint(low, high, (count,), generator=generator, dtype=torch.int64).to(dtype)
-        wide = dtype if dtype.is_floating_point or dtype.is_complex else torch.float32
+        wide = dtype if dtype.itemsize >= 4 and (dtype.is_floating_point or dtype.is_complex) else torch.float32
         values = (torch.randn if kind == "normal" else torch.rand)(count, generator=generator, dtype=wide)
         if kind == "uniform" and draw["high"]:
             low, high = (self._number(draw[end], names) for end in ("low", "high"))
