@@ -70,8 +70,10 @@ async def build_all(names: list[str]) -> dict[tuple[str, bool], str]:
         way = "full" if full else "quick"
         print(f"{time.perf_counter() - started:6.1f} s  {way} {name} {result.reason}".rstrip(), flush=True)
 
-    await build(names[0], False)  # the runtime that all quick builds share comes with the first
-    await asyncio.gather(*(build(name, full) for full in (True, False) for name in names))
+    first = (names[0], False)
+    await build(*first)  # the runtime that all quick builds share comes with it
+    others = ((name, full) for full in (True, False) for name in names)
+    await asyncio.gather(*(build(*one) for one in others if one != first))
     return found
 
 

@@ -172,7 +172,8 @@ def _notes(talk: Conversation, width: int) -> list[Content]:
     if talk.ended is not None:
         ended = replace(talk.ended, reason=plain(talk.ended.reason))
         best = f"; best {fmt.interval(ended.best)}, proposal {ended.best_step}" if ended.best else ""
-        words = f"── agent loop ended by {ended.ending}: {ended.reason}{best}; ${ended.spent_usd:.4f}"
+        cost = f"${ended.spent_usd:.4f}" if talk.priced else "price not known"
+        words = f"── agent loop ended by {ended.ending}: {ended.reason}{best}; {cost}"
         found += wrapped(Content.styled(words, "bold"), width, 3)
     if talk.process == "gone" and talk.detail:
         found += _warning(f"the process that asks models ended: {talk.detail}", width)

@@ -229,6 +229,38 @@ async def test_accepted_proposal_is_kept_with_its_model(tmp_path: Path) -> None:
         assert attempts(place)[1:] == [(CODE, MODEL, ""), (again, MODEL, ""), (again, MODEL, "")]
 
 
+async def test_loop_of_a_model_without_a_price(tmp_path: Path) -> None:
+    """Where no price is known the end of the agent loop claims no cost, nor a best proposal where none was right."""
+    _, make = scripted(finished(cost_usd=None), priced=False)
+    async with stage(tmp_path, client=make, llm=LlmSettings(model=MODEL, steps=1)) as place:
+        place.runner.end()
+        await go(place, "L")
+        await place.until(lambda: len(place.runner.given) == 2)
+        place.runner.end("wrong", "rank 1 is off")
+        await place.until(lambda: "ended by steps: 1 proposal made; price not known" in said(place))
+        await place.until(lambda: "the agent loop ended" in place.messages())
+
+        assert "d shows its best proposal" not in place.messages()
+
+
+async def test_verdict_of_the_own_file_is_told(tmp_path: Path) -> None:
+    """A request tells what became of the user's own file, where it is still as it was judged."""
+    made, make = scripted(finished())
+    async with stage(tmp_path, client=make, llm=LLM) as place:
+        place.runner.end()
+        place.write("# mine")
+        await place.pilot.press("ctrl+s")
+        await place.until(lambda: len(place.runner.given) == 2)
+        place.runner.end("wrong", "rank 1 is off")
+        await ask(place)
+        assert "rank 1 is off" in made[0].asked[0][-1]["content"]
+        place.write(", changed")
+        await ask(place)
+
+        assert "# mine, changed" in made[0].asked[1][-1]["content"]
+        assert "rank 1 is off" not in made[0].asked[1][-1]["content"]
+
+
 async def test_windows_line_ends(tmp_path: Path) -> None:
     """In a file with CRLF a proposal is accepted with CRLF; tried from the diff it is the proposal, not an edit."""
     _, make = scripted(finished())
@@ -246,6 +278,8 @@ async def test_windows_line_ends(tmp_path: Path) -> None:
         await place.until(lambda: place.text == CODE.replace("\n", "\r\n"))
 
         assert place.app.view.talk.exchanges[0].decision == "accepted"
+        await place.until(lambda: len(attempts(place)) == 2)
+        assert attempts(place)[1] == (CODE, MODEL, "")
 
 
 async def test_reply_while_a_proposal_is_looked_at(tmp_path: Path) -> None:
