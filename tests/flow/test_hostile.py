@@ -93,6 +93,19 @@ def test_any_answer_to_load_becomes_a_status(message: dict[str, Any]) -> None:
     assert 0 <= as_ms(message.get("ms")) < 1e9
 
 
+def test_a_source_does_not_change_its_pitch() -> None:
+    """How fast a rank starts kernels is what it said when it stood by, whatever it says once a source has run."""
+
+    async def hear() -> list[int]:
+        ranks = CandidateSet(Zygote(), 2)
+        ranks._message(0, {"event": "ready", "torch": "2.13", "pitch_ns": 1900})
+        ranks._message(0, {"event": "ready", "torch": "2.13", "pitch_ns": 5})
+        ranks.kill()
+        return ranks.pitch_ns
+
+    assert asyncio.run(hear()) == [1900, 0]
+
+
 @given(sent=st.lists(messages, min_size=1, max_size=4))
 @settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_a_set_takes_one_answer_and_no_more(sent: list[dict[str, Any]]) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 import os
+import threading
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -13,7 +15,7 @@ from hypothesis import strategies as st
 torch = pytest.importorskip("torch", reason="torch is not installed for this Python")
 
 from workbench.ranks import compare as module
-from workbench.ranks.compare import Difference, Mismatch, Rule, compare, mismatch
+from workbench.ranks.compare import Difference, Mismatch, Rule, compare, mismatch, use_threads
 from workbench.ranks.shared import Region, shared_fd
 from workbench.ranks.transport import pack
 
@@ -24,10 +26,20 @@ EXACT = Rule("exact", rms=0.1, rel=0.01)
 SET = Rule("set", rms=0.1, rel=0.01)
 
 
-@pytest.fixture(params=[1, 3, 1 << 22], ids=["chunks of 1", "chunks of 3", "one chunk"], autouse=True)
-def chunk(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every fact of this file holds wherever the borders between chunks fall."""
-    monkeypatch.setattr(module, "_CHUNK", request.param)
+@pytest.fixture(
+    params=[(1, 1), (3, 1), (3, 4), (1 << 22, 4)],
+    ids=["chunks of 1", "chunks of 3", "chunks of 3 on threads", "one chunk"],
+    autouse=True,
+)
+def chunk(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Every fact of this file holds wherever the borders between chunks fall, and whoever compares them."""
+    size, threads = request.param
+    monkeypatch.setattr(module, "_CHUNK", size)
+    before = torch.get_num_threads()
+    use_threads(threads)
+    yield
+    use_threads(1)
+    torch.set_num_threads(before)
 
 
 def f64(*values: float) -> torch.Tensor:
@@ -167,6 +179,27 @@ def test_first_bad_index_is_the_first_in_memory_order() -> None:
     got[1, 2, 3] = got[0, 2, 1] = 7
     assert compare(want, got, [CLOSE]).first_bad == "out[0, 2, 1]"
     assert compare(f64(1).reshape(()), f64(9).reshape(()), [CLOSE]).first_bad == "out"
+
+
+def test_large_results_are_compared_on_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    """More than one chunk goes to the threads that a judge was given, and to no more; one chunk stays where it is."""
+    seen: set[str] = set()
+    plain = module._compare_chunk
+
+    def noted(*sides: torch.Tensor, **limits: Any) -> Any:
+        seen.add(threading.current_thread().name)
+        return plain(*sides, **limits)
+
+    monkeypatch.setattr(module, "_compare_chunk", noted)
+    monkeypatch.setattr(module, "_CHUNK", 10)
+    use_threads(3)
+    want = torch.arange(300, dtype=torch.float64)
+    assert compare(want, want + 0.01, [CLOSE]).passes
+    assert threading.main_thread().name not in seen
+    assert 1 <= len(seen) <= 3
+    seen.clear()
+    assert not compare(want[:10], want[:10] + 9, [CLOSE]).passes
+    assert seen == {threading.main_thread().name}
 
 
 def test_views_are_compared_by_value() -> None:
