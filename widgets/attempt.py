@@ -153,8 +153,10 @@ class AttemptView:
         return next((row for row in self.ranks if row.rank == rank), RankRow(rank=rank))
 
     def with_phase(self, event: PhaseChanged) -> AttemptView:
-        """After a stage started, finished or failed."""
+        """After a stage started, finished or failed; one that starts once more begins the attempt again from there."""
         old = self.stages[PHASES.index(event.phase)]
+        if event.state == "started" and old.state != "waiting":
+            return self._again(event.phase).with_phase(event)
         state = "running" if event.state == "started" else event.state
         started = event.time if event.state == "started" else old.started
         stage = replace(old, state=state, started=started, elapsed_ms=event.elapsed_ms, detail=event.detail)
@@ -187,6 +189,12 @@ class AttemptView:
         """After a rank's stack was taken; a later one replaces it."""
         others = [stack for stack in self.stacks if stack.rank != event.rank]
         return replace(self, stacks=tuple(sorted([*others, event], key=lambda stack: stack.rank)))
+
+    def _again(self, phase: Phase) -> AttemptView:
+        """As it was before ``phase``: what the ranks of the try before showed is void."""
+        at = PHASES.index(phase)
+        stages = (*self.stages[:at], *(Stage(phase=one) for one in PHASES[at:]))
+        return replace(self, stages=stages, ranks=(), first=None, timing=None, bandwidth=None, stacks=())
 
     def _with_rows(self, rows: Iterable[RankRow]) -> AttemptView:
         merged = {row.rank: row for row in (*self.ranks, *rows)}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from textual.content import Content
 
 from widgets import format as fmt
@@ -18,6 +20,7 @@ from workbench.target import Target
 _WIDE = 60
 """Cells from which on there is room for the relative error and its share of the tolerance."""
 _REASON_LINES = 12
+_ABOUT_RANKS = re.compile(r"(all ranks|ranks? [0-9, ]+): ")
 _OF_THE_FILE = ("build-error", "load-error")
 """Statuses that say nothing of a rank where all ranks have them."""
 
@@ -52,7 +55,7 @@ Dimmed rows belong to the last good attempt and stay until this one has been jud
         rows = self._view.rows(self._world)
         top = [*_headline(self._view, width), _header(width)]
         self._rows = range(len(top), len(top) + len(rows))
-        table = [_row(one, width, self._view.busy) for one in rows]
+        table = [_row(one, width, self._view) for one in rows]
         return [*top, *table, *_remark(self._view, rows, width), *_details(self._view, width)]
 
     @property
@@ -121,10 +124,10 @@ def _columns(names: list[str]) -> list[tuple[str, int]]:
     return [(name, sizes[name]) for name in names]
 
 
-def _row(shown: Shown, width: int, busy: bool) -> Content:
+def _row(shown: Shown, width: int, view: RunView) -> Content:
     row = shown.row
-    status = status_text(row.status)
-    if busy and not shown.stale and row.status == "ok":
+    status = status_text(row.status, "-" if view.current.finished else "waiting")
+    if view.busy and not shown.stale and row.status == "ok":
         status = status + f" {row.passed}/{row.trials}"
     values = {
         "rank": Content(str(row.rank)),
@@ -141,11 +144,12 @@ def _row(shown: Shown, width: int, busy: bool) -> Content:
 
 
 def _remark(view: RunView, rows: tuple[Shown, ...], width: int) -> list[Content]:
-    """Which attempt the dimmed rows are of."""
-    stale = any(shown.stale for shown in rows) and view.good
-    return (
-        wrapped(Content.styled(f"dimmed: last good, #{view.good.number}", "dim"), width) if stale and view.good else []
-    )
+    """Which attempt the dimmed rows are of, and which rows those are where it is not all of them."""
+    stale = [shown.row.rank for shown in rows if shown.stale]
+    if not stale or not view.good:
+        return []
+    whose = "" if len(stale) == len(rows) else f"{_ranks(stale)} "
+    return wrapped(Content.styled(f"{whose}dimmed: last good, #{view.good.number}", "dim"), width)
 
 
 def _details(view: RunView, width: int) -> list[Content]:
@@ -154,9 +158,16 @@ def _details(view: RunView, width: int) -> list[Content]:
     texts = _rank_texts(current, status)
     said = status == "ok" or (status in ("wrong", "hang") and any(row.status == status for row in current.ranks))
     if current.verdict and not said:
-        texts = [*reason_lines(current.verdict.reason)[:_REASON_LINES], *texts]
+        reason = current.verdict.reason
+        others = [text for text in texts if _words(text) != _words(plain(reason))]
+        texts = [*reason_lines(reason)[:_REASON_LINES], *others]
     lines = [line for text in dict.fromkeys(filter(None, texts)) for line in wrapped(text, width, indent=2)]
     return [Content(), *lines] if lines else []
+
+
+def _words(text: str) -> str:
+    """A text without the ranks that it is about."""
+    return _ABOUT_RANKS.sub("", text)
 
 
 def _rank_texts(current: AttemptView, status: Status | None) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import pytest
 
 from tests.flow.sitting import Sitting
 from tests.program import ROOT
+from workbench.ranks import zygote
 
 LATE_IMPORTS = """
 import contextlib
@@ -76,3 +78,16 @@ def test_ranks_share_a_temporary_folder(sitting: Sitting) -> None:
     verdict = sitting.judge(SHARED_TEMPORARY)
 
     assert (verdict.status, verdict.reason) == ("ok", "")
+
+
+@pytest.mark.parametrize(
+    ("device", "world", "cores", "looks"),
+    [("cpu", 1, 128, False), ("cuda", 2, 8, True), ("cuda", 2, 7, False), ("cuda", 8, 128, True)],
+    ids=["processors", "cores enough", "too few cores", "a large machine"],
+)
+def test_ranks_look_for_messages_where_cores_are_left(
+    device: str, world: int, cores: int, looks: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Judges and ranks burn a core while they wait only for GPU ranks, and only with four cores a rank."""
+    monkeypatch.setattr(os, "cpu_count", lambda: cores)
+    assert (zygote._spin_ns(device, world) > 0) is looks

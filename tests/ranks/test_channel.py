@@ -20,12 +20,12 @@ from workbench.flow.wire import Wire
 from workbench.ranks.channel import HEADER, LIMIT, Channel, Message, decode, encode
 
 
-@pytest.fixture
-def ends() -> Iterator[tuple[Channel, socket.socket]]:
+@pytest.fixture(params=[0, 1_000_000], ids=["sleeps", "looks first"])
+def ends(request: pytest.FixtureRequest) -> Iterator[tuple[Channel, socket.socket]]:
     """A channel, and the plain socket at its other end."""
     near, far = socket.socketpair()
     far.settimeout(20)
-    channel = Channel(near.detach(), takes_fds=True)
+    channel = Channel(near.detach(), takes_fds=True, spin_ns=request.param)
     yield channel, far
     channel.close()
     far.close()
@@ -122,6 +122,42 @@ def test_descriptors_that_nobody_expects_are_not_kept() -> None:
             assert judge.receive() == {"n": number}
         assert (judge.fds, len(os.listdir("/dev/fd"))) == ([], before)
     judge.close()
+
+
+@pytest.mark.parametrize("spin_ns", [0, 1_000, 60_000_000_000], ids=["sleeps", "gives up looking", "looks on"])
+def test_a_message_that_comes_late_is_waited_for(spin_ns: int) -> None:
+    """However long a channel looks for a message before it sleeps, it gets one that is sent while it waits."""
+    near, far = socket.socketpair()
+    channel = Channel(near.detach(), spin_ns=spin_ns)
+    waits = threading.Event()
+
+    def send() -> None:
+        waits.wait(20)
+        far.sendall(encode({"late": True}))
+
+    sender = threading.Thread(target=send)
+    sender.start()
+    channel._socket = Watched(channel._socket, waits)  # type: ignore[assignment]
+    assert channel.receive() == {"late": True}
+    sender.join(20)
+    channel.close()
+    far.close()
+
+
+class Watched:
+    """A socket that tells when it is read for the first time."""
+
+    def __init__(self, plain: socket.socket, read: threading.Event) -> None:
+        self._plain, self._read = plain, read
+
+    def recv(self, *arguments: int) -> bytes:
+        """As the socket does it."""
+        self._read.set()
+        return self._plain.recv(*arguments)
+
+    def close(self) -> None:
+        """As the socket does it."""
+        self._plain.close()
 
 
 def test_too_long_a_message_is_refused_before_it_is_read(ends: tuple[Channel, socket.socket]) -> None:

@@ -170,9 +170,9 @@ class Answering:
     def __init__(self, cold: Sequence[bool]) -> None:
         self._cold = iter(cold)
 
-    def call(self, *_arguments: object) -> TimedCall:
+    def call(self, *_arguments: object) -> tuple[TimedCall, None]:
         """The next call."""
-        return TimedCall(ns=5, bracket=9, host_ns=0, mhz=0, held=False, cold=next(self._cold))
+        return TimedCall(ns=5, bracket=9, host_ns=0, mhz=0, held=False, cold=next(self._cold)), None
 
 
 @pytest.mark.parametrize(("cold", "expected"), [([True, True], True), ([True, False], False)])
@@ -204,6 +204,56 @@ def test_large_results_may_take_their_time(value: object, expected: int) -> None
     assert _copying_ns(on_gpu) == 0
 
 
+class Taking(Answering):
+    """A peer that notes the new values of each call, and lets the judge draw meanwhile."""
+
+    def __init__(self) -> None:
+        super().__init__([True] * 3)
+        self.seen: list[Any] = []
+
+    def call(self, deltas: Any, how: Any, meanwhile: Callable[[], Any] | None) -> Any:  # type: ignore[override]
+        """The next call."""
+        self.seen.append(deltas)
+        sample, _nothing = super().call()
+        return sample, meanwhile() if meanwhile else None
+
+
+@pytest.mark.parametrize("spin_ns", [0, 1000], ids=["one after the other", "drawn ahead"])
+def test_every_call_has_the_values_of_its_number(spin_ns: int) -> None:
+    """Values that a judge with a core to spare draws while the call before runs are those of the next call, and no
+    call's are drawn twice or in vain."""
+    judge, taking, drawn = JudgeRank(0, 1, None, spin_ns), Taking(), []  # type: ignore[arg-type,var-annotated]
+    judge._peers = {"candidate": taking}  # type: ignore[dict-item]
+
+    def deltas(number: int, call: int) -> list[int]:
+        drawn.append(call)
+        return [number, call]
+
+    judge._timed.number = 4
+    judge._inputs = SimpleNamespace(deltas=deltas, checked=lambda *_: False)  # type: ignore[assignment]
+    block = {"side": "candidate", "first": 7, "calls": 3, "last": -1, "cold": True, "graph": False, "patience": 7}
+    judge._block(block)
+    assert taking.seen == [[4, 7], [4, 8], [4, 9]]
+    assert drawn == [7, 8, 9]
+
+
+def test_the_judge_works_while_a_call_runs() -> None:
+    """What is to be done meanwhile begins when the rank has its request, and the bracket around the call holds it."""
+    ours, theirs = socket.socketpair()
+    fds = [shared_fd("inbox"), shared_fd("outbox")]
+    peer, rank = Peer(Channel(ours.detach()), Region(fds[0]), Region(fds[1])), Channel(theirs.detach())
+
+    def meanwhile() -> Any:
+        request = rank.receive()
+        rank.send(GOOD_REPLY)
+        return request
+
+    call, request = peer.call([delta(0, [0], [1.0])], {"cold": True, "graph": False, "patience": 7}, meanwhile)
+    assert (call.ns, request["op"], request["patience"]) == (5, "call", 7)
+    peer.close()
+    rank.close()
+
+
 GOOD_REPLY = {"ns": 5, "host_ns": 4, "mhz": 1980, "held": False, "cold": True}
 
 
@@ -215,7 +265,7 @@ def answered(reply: dict[str, Any]) -> Any:
     rank = Channel(theirs.detach())
     rank.send(reply)
     try:
-        return peer.call([delta(0, [0], [1.0])], {"cold": True, "graph": False, "patience": 7}), rank.receive()
+        return peer.call([delta(0, [0], [1.0])], {"cold": True, "graph": False, "patience": 7})[0], rank.receive()
     finally:
         peer.close()
         rank.close()

@@ -25,6 +25,7 @@ from typing import Any
 _MANIFEST = "manifest.json"
 _LOCK = ".lock"
 _KEY = re.compile(r"[0-9a-f]{64}")
+_PART = 1 << 20
 _IN_USE_S = 60.0
 """An entry that was used this lately is not removed: a rank may be about to load it."""
 
@@ -56,7 +57,7 @@ class Cache:
 
     def __init__(self, folder: Path, limit: int) -> None:
         self.folder = folder
-        self._limit = limit
+        self.limit = limit
 
     @contextlib.contextmanager
     def workplace(self) -> Iterator[Path]:
@@ -133,7 +134,7 @@ class Cache:
         entries = self.entries()
         total = sum(entry.size for entry in entries)
         for entry in entries:
-            if total <= self._limit:
+            if total <= self.limit:
                 return
             if _is_new(entry.used):
                 continue
@@ -185,10 +186,16 @@ def _is_new(moment: float) -> bool:
 
 def _sha256(file: Path) -> str:
     """The digest of a file; empty where there is none, or a pipe or device in its place, which reading could block."""
+    digest = hashlib.sha256()
     try:
-        return hashlib.sha256(file.read_bytes()).hexdigest() if file.is_file() else ""
+        if not file.is_file():
+            return ""
+        with file.open("rb") as opened:
+            while part := opened.read(_PART):
+                digest.update(part)
     except OSError:
         return ""
+    return digest.hexdigest()
 
 
 def _header(path: Path, since: float) -> list[str]:

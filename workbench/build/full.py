@@ -30,7 +30,8 @@ def full_commands(
 ) -> tuple[tuple[Command, ...], ...]:
     """Stages of commands that make the library ``out``; those of one stage may run at the same time.
 
-    Without a CUDA build of torch CUDA text is compiled and not linked. ``header`` is a precompiled torch/extension.h.
+    Without a CUDA build of torch CUDA text is compiled and not linked. ``header`` is a folder with a precompiled
+    torch/extension.h, empty for none.
     """
     compiled = []
     if request.cuda:
@@ -43,9 +44,15 @@ def full_commands(
 
 
 def precompiled_header_command(toolchain: Toolchain, request: Request, source: str, out: str) -> Command:
-    """Compiles ``torch/extension.h`` once for all C++ units with these flags."""
-    argv = (toolchain.cxx, *_cpp_flags(request, toolchain), "-x", "c++-header", source, "-o", out)
+    """Compiles ``source``, which includes torch/extension.h, once for all C++ units with these flags."""
+    argv = (toolchain.cxx, *_nameless(_cpp_flags(request, toolchain)), "-x", "c++-header", source, "-o", out)
     return Command(argv=argv, output=out)
+
+
+def uses_precompiled_command(toolchain: Toolchain, request: Request, header: str) -> Command:
+    """Has the compiler say which headers a C++ unit reads; a line ``! FILE`` stands for a precompiled one."""
+    flags = ("-isystem", header, *_cpp_flags(request, toolchain))
+    return Command(argv=(toolchain.cxx, *flags, "-H", "-fsyntax-only", CPP_UNIT), output="")
 
 
 def _cuda_command(request: Request, toolchain: Toolchain, arch: str) -> Command:
@@ -68,13 +75,18 @@ def _cuda_command(request: Request, toolchain: Toolchain, arch: str) -> Command:
 
 def _cpp_command(request: Request, toolchain: Toolchain, header: str) -> Command:
     output = "main.o"
-    early = ("-include", header) if header else ()
-    argv = (toolchain.cxx, *_cpp_flags(request, toolchain), *early, *("-MMD", "-MF", f"{CPP_UNIT}.d"))
+    early = ("-isystem", header) if header else ()
+    argv = (toolchain.cxx, *early, *_cpp_flags(request, toolchain), *("-MMD", "-MF", f"{CPP_UNIT}.d"))
     return Command(argv=(*argv, "-c", CPP_UNIT, "-o", output), output=output)
 
 
 def _cpp_flags(request: Request, toolchain: Toolchain) -> tuple[str, ...]:
     return (*_common(request, toolchain), "-fPIC", _ROOM_FOR_HEADERS, f"-std=c++{toolchain.std}", *request.cpp_flags)
+
+
+def _nameless(flags: tuple[str, ...]) -> tuple[str, ...]:
+    """Flags without the module's name, which torch's headers do not know: with it each module would need its own."""
+    return tuple(flag for flag in flags if not flag.startswith("-DTORCH_EXTENSION_NAME="))
 
 
 def _common(request: Request, toolchain: Toolchain) -> tuple[str, ...]:

@@ -15,10 +15,12 @@ from workbench.build import fast
 from workbench.build.cache import Cache, Entry
 from workbench.build.diagnostics import findings, first_error
 from workbench.build.full import full_commands, unit_text
+from workbench.build.host_objects import HostObjects
 from workbench.build.jobs import Done, Slots, available_bytes
 from workbench.build.keys import content_key, library_key, stands_alone, static_libraries, user_headers
 from workbench.build.model import CPP_UNIT, CUDA_UNIT, Command, Finding, Request, Result, Toolchain, Way, plain
 from workbench.build.phases import compile_cuda
+from workbench.build.precompiled import PrecompiledHeaders, at_fault
 
 MadeBy = Literal["slim", "full"]
 
@@ -69,6 +71,8 @@ class Maker:
         self._cache = cache
         self._slots = slots
         self._runtime_turn = asyncio.Lock()
+        self._objects = HostObjects(cache, toolchain)
+        self._headers = PrecompiledHeaders(cache, toolchain)
 
     def key(self, order: Order, made_by: MadeBy) -> str:
         """Where an order's library is in the cache."""
@@ -84,9 +88,20 @@ class Maker:
         """Build with torch's own headers; ``behind``: a quick build that runs beside it goes first."""
         slots = self._slots.behind() if behind else self._slots
         with self._cache.workplace() as place:
-            library = f"{order.request.name}.so"
-            stages = full_commands(order.request, self._toolchain, order.arch, library)
-            return await self._make(order, "full", stages, place, slots)
+            header = await self._headers.lay(order.request, place)
+            result = await self._full(order, place, slots, header)
+            if header and at_fault(result, place):
+                result = await self._full(order, place, slots)
+        self._headers.prepare(order.request)
+        return result
+
+    async def close(self) -> None:
+        """End what is made in the background."""
+        await self._headers.close()
+
+    async def _full(self, order: Order, place: Path, slots: Slots, header: str = "") -> Result:
+        stages = full_commands(order.request, self._toolchain, order.arch, f"{order.request.name}.so", header)
+        return await self._make(order, "full", stages, place, slots)
 
     async def slim(self, order: Order) -> Result:
         """Build with the slim headers."""
@@ -103,7 +118,8 @@ class Maker:
     async def _make(self, order: Order, made_by: MadeBy, stages: Stages, place: Path, slots: Slots) -> Result:
         started, since = time.perf_counter(), time.time()
         texts = write_units(order.request, place)
-        made = await run_stages(stages, place, slots, order.limit, texts)
+        objects = self._objects if made_by == "full" else None
+        made = await run_stages(stages, place, slots, order.limit, texts, objects)
         name = order.request.name
         if not made.ok:
             return _failed(order.request, made, made_by)
@@ -161,13 +177,18 @@ def write_units(request: Request, place: Path) -> dict[str, str]:
     return texts
 
 
-async def run_stages(stages: Stages, place: Path, slots: Slots, limit: float, texts: dict[str, str]) -> Made:
-    """Run the stages one after the other, at most ``limit`` seconds in all; the first that fails is the last."""
+async def run_stages(
+    stages: Stages, place: Path, slots: Slots, limit: float, texts: dict[str, str], objects: HostObjects | None = None
+) -> Made:
+    """Run the stages one after the other, at most ``limit`` seconds in all; the first that fails is the last.
+
+    ``objects``: earlier ones for the host's part of CUDA text.
+    """
     ends = time.monotonic() + limit
     done: list[Done] = []
     for stage in stages:
         left = max(0.0, ends - time.monotonic())
-        for jobs in await asyncio.gather(*(_run(command, place, slots, left) for command in stage)):
+        for jobs in await asyncio.gather(*(_run(command, place, slots, left, objects) for command in stage)):
             done += jobs
         if not all(job.ok for job in done):
             break
@@ -181,9 +202,9 @@ async def run_stages(stages: Stages, place: Path, slots: Slots, limit: float, te
     return _failure(failed, found, limit)
 
 
-async def _run(command: Command, place: Path, slots: Slots, limit: float) -> list[Done]:
+async def _run(command: Command, place: Path, slots: Slots, limit: float, objects: HostObjects | None) -> list[Done]:
     if "-c" in command.argv and CUDA_UNIT in command.argv:
-        return await compile_cuda(command, place, slots, limit)
+        return await compile_cuda(command, place, slots, limit, objects)
     return [await slots.run(command, place, limit)]
 
 

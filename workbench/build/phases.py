@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from workbench.build.host_objects import HostObjects
 from workbench.build.jobs import Done, Slots
 from workbench.build.model import CUDA_UNIT, Command
 
@@ -35,10 +36,13 @@ class Phases:
     last: Command
 
 
-async def compile_cuda(command: Command, place: Path, slots: Slots, limit: float) -> list[Done]:
+async def compile_cuda(
+    command: Command, place: Path, slots: Slots, limit: float, objects: HostObjects | None = None
+) -> list[Done]:
     """Run an nvcc command that makes an object file, its two halves at the same time where that is possible.
 
     With little room they would only slow each other down, and an error in the host's half would be told later.
+    ``objects``: where the last step may find its work done.
     """
     phases = await _phases_of(command, place) if slots.count >= _ROOM else None
     if phases is None:
@@ -51,6 +55,8 @@ async def compile_cuda(command: Command, place: Path, slots: Slots, limit: float
             if not all(job.ok for job in jobs):  # what one front end refuses the other would only say again
                 return jobs
             done += jobs
+        if objects is not None:
+            return [*done, await objects.compile(phases.last, place, slots, limit)]
         return [*done, await slots.run(phases.last, place, limit)]
     finally:
         for half in halves:

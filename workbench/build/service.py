@@ -63,6 +63,7 @@ class BuildService:
     async def close(self) -> None:
         """End all builds; no compiler runs when this returns."""
         await asyncio.gather(*(shared.end() for shared in self._running.values()))
+        await self._maker.close()
 
     async def _build(self, order: Order, which: tuple[str, bool], early: Early) -> Result:
         started = time.perf_counter()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from typing import Any
 
 import torch
@@ -63,8 +64,9 @@ def _write(tensors: list[torch.Tensor], delta: Delta) -> None:
 def _pieces(tensors: list[torch.Tensor], delta: Delta) -> Iterator[tuple[torch.Tensor, torch.Tensor, torch.Tensor]]:
     """A delta's share of each tensor, whose elements are counted one after the other: flat view, places, values."""
     if len(tensors) == 1:
-        device = tensors[0].device
-        yield tensors[0].view(-1), delta.indices.to(device), delta.values.to(device)
+        # nobody waits for these: they lie in the inbox, which is not written again before the call has ended
+        bring = partial(torch.Tensor.to, device=tensors[0].device, non_blocking=True)
+        yield tensors[0].view(-1), bring(delta.indices), bring(delta.values)
         return
     start = 0
     for tensor in tensors:

@@ -74,8 +74,10 @@ class BaselineFailed(Exception):
 class JudgeRank:
     """Answers the parent's requests; ``main`` returns when the parent is gone."""
 
-    def __init__(self, rank: int, threads: int, control: Channel) -> None:
+    def __init__(self, rank: int, threads: int, control: Channel, spin_ns: int = 0) -> None:
         self._rank = rank
+        self._spin_ns = spin_ns
+        """How long answers of its other ranks are looked for; then it also has a core to draw values meanwhile."""
         self._control = control
         self._peers: dict[str, Peer] = {}
         self._timed = TimedRun(0)
@@ -131,7 +133,7 @@ class JudgeRank:
         old = self._peers.pop(message["side"], None)
         if old is not None:
             old.close()
-        self._peers[message["side"]] = Peer(Channel(channel), Region(inbox), Region(outbox))
+        self._peers[message["side"]] = Peer(Channel(channel, spin_ns=self._spin_ns), Region(inbox), Region(outbox))
         self._timed = TimedRun(0)
         return {}
 
@@ -225,8 +227,12 @@ class JudgeRank:
         side, number, first = message["side"], self._timed.number, message["first"]
         peer, how = self._peer(side), {name: message[name] for name in ("cold", "graph", "patience")}
         samples, exports = [], []
-        for call in range(first, first + message["calls"]):
-            samples.append(peer.call(self._inputs.deltas(number, call), how))
+        draw, drawn, end = partial(self._inputs.deltas, number), None, first + message["calls"]
+        for call in range(first, end):
+            deltas = draw(call) if drawn is None else drawn
+            ahead = partial(draw, call + 1) if self._spin_ns and call + 1 < end else None
+            sample, drawn = peer.call(deltas, how, ahead)
+            samples.append(sample)
             if call == message["last"] or self._inputs.checked(number, call):
                 exports.append(self._keep_result(side, call))
         return samples, exports

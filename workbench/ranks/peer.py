@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from workbench.errors import ChannelError
 from workbench.ranks.channel import Channel, Message
@@ -15,6 +15,8 @@ from workbench.ranks.profiled import KINDS, MOST_NAME, MOST_SPANS, Span
 from workbench.ranks.shared import Region
 from workbench.ranks.transport import pack, unpack
 from workbench.ranks.tree import described, plain
+
+T = TypeVar("T")
 
 _now = time.perf_counter_ns
 _MAX_WORDS = 400
@@ -79,8 +81,11 @@ class Peer:
         reply = self._ask({"op": "capture"}, ("captured", "detail"))
         return "" if reply["captured"] is True else str(reply["detail"])[:_MAX_WORDS] or "no reason given"
 
-    def call(self, deltas: Sequence[Delta], how: Message) -> TimedCall:
-        """One timed call with new values, the last of them written when all ranks are about to begin.
+    def call(
+        self, deltas: Sequence[Delta], how: Message, meanwhile: Callable[[], T] | None = None
+    ) -> tuple[TimedCall, T | None]:
+        """One timed call with new values, the last of them written when all ranks are about to begin; and what the
+        judge does ``meanwhile``.
 
         ``how`` has ``cold`` (caches flushed before), ``graph`` (the replay of the captured call) and ``patience`` (for
         how many ns the gate stays shut for hosts).
@@ -90,11 +95,13 @@ class Peer:
         last, _end = pack(_plain(late), self._inbox, end)
         message = {**how, "op": "call", "deltas": header, "late": last}
         before = _now()
-        reply = self._ask(message, _TIMED)
+        self._send(message)
+        done = meanwhile() if meanwhile else None
+        reply = self._answer(_TIMED)
         bracket = _now() - before
         if reply["host_ns"] > bracket:
             raise _malformed()
-        return TimedCall(bracket=bracket, **{name: reply[name] for name in _TIMED})
+        return TimedCall(bracket=bracket, **{name: reply[name] for name in _TIMED}), done
 
     def warm_up(self, deltas: Iterable[Delta], calls: int) -> None:
         """Calls before a series, with new values."""
@@ -145,8 +152,17 @@ class Peer:
         return {"inputs": header, "kinds": kinds, "mutable": mutable}
 
     def _ask(self, message: Message, needed: tuple[str, ...]) -> Message:
+        self._send(message)
+        return self._answer(needed)
+
+    def _send(self, message: Message) -> None:
         try:
             self._channel.send(message)
+        except OSError:
+            raise PeerGone from None
+
+    def _answer(self, needed: tuple[str, ...]) -> Message:
+        try:
             reply = self._channel.receive()
         except ChannelError as error:
             raise PeerFailed({"status": "crash", "detail": str(error)}) from None

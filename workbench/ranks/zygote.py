@@ -32,6 +32,8 @@ from workbench.ranks.shared import Region, Slots, shared_fd
 
 _STACK_WAIT_S = 0.25
 _MAX_STACK = 64 << 10
+_SPIN_NS = 2_000_000
+_CORES_A_RANK = 4
 _FDS_PER_RANK = {"judge": 1, "baseline": 4, "candidate": 4, "links": 3, "peers": 1}
 
 
@@ -244,14 +246,21 @@ def _serve(message: Message, rank: int, fds: list[int], slots: Slots) -> None:
         store=message["store"],
         slots=slots,
     )
+    spin_ns = _spin_ns(message["device"], message["world"])
     if message["role"] == "judge":
-        JudgeRank(rank, message["threads"], Channel(fds[0], takes_fds=True)).main()
+        JudgeRank(rank, message["threads"], Channel(fds[0], takes_fds=True), spin_ns).main()
     elif message["role"] == "links":
         LinkRank(place, Channel(fds[0]), Region(fds[1]), Region(fds[2])).main()
     elif message["role"] == "peers":
         PeerLinks(Channel(fds[0])).main()
     else:
-        CandidateRank(place, Channel(fds[0]), Channel(fds[1]), Region(fds[2]), Region(fds[3])).main()
+        judge = Channel(fds[1], spin_ns=spin_ns)
+        CandidateRank(place, Channel(fds[0]), judge, Region(fds[2]), Region(fds[3])).main()
+
+
+def _spin_ns(device: str, world: int) -> int:
+    """How long judges and GPU ranks look for each other's messages before they sleep: cores must be left for others."""
+    return _SPIN_NS if device == "cuda" and (os.cpu_count() or 1) >= _CORES_A_RANK * world else 0
 
 
 def _death(rank: RankProcess, status: int) -> Message:
