@@ -114,6 +114,8 @@ class Outcome(RunFacts):
 
     run: str
     manner: str
+    required: str
+    """The way to move data that was asked for; empty where none was."""
     sample: int
     step: int
     status: str

@@ -15,7 +15,7 @@ from sessions.model import Attempt, Outcome, Proposal, RunFacts, Solve
 from sessions.rows import ATTEMPT_COLUMNS, EDITED, SAY_NOTHING, to_attempt
 from sessions.store import Store, insert, pack, unpack
 from workbench.errors import UsageError
-from workbench.events import ProposalFinished
+from workbench.events import Profile, ProposalFinished, Ran, RankProfile
 
 if TYPE_CHECKING:
     from workbench.target import Target
@@ -29,7 +29,8 @@ _SOLVE, _PROPOSAL = _columns("solves", Solve), _columns("proposals", Proposal)
 _OF_MODEL = f"note != '{EDITED}' AND status NOT IN {SAY_NOTHING}"
 """Attempts that say something about a proposal as the model made it."""
 _OUTCOME = f"""
-SELECT solves.name AS run, {_columns("solves", RunFacts)}, coalesce(attempts.manner, '') AS manner, proposals.sample,
+SELECT solves.name AS run, {_columns("solves", RunFacts)}, coalesce(attempts.manner, '') AS manner,
+    coalesce(json_extract(solves.options, '$.llm.require'), '') AS required, proposals.sample,
     proposals.step, coalesce(attempts.status, proposals.outcome) AS status, attempts.speedup,
     attempts.speedup_low AS low
 FROM proposals JOIN solves ON solves.name = proposals.run
@@ -156,6 +157,15 @@ class Solves:
         query = f"SELECT max(id) AS id FROM attempts WHERE proposal = ? AND {_OF_MODEL}"
         found = self._store.read(query, (proposal,))
         return int(found[0]["id"] or 0)
+
+    def profile_of(self, proposal: int) -> Profile | None:
+        """The profile of the newest attempt that a proposal became; None where there is none."""
+        attempt = self.attempt_of(proposal)
+        found = self._store.verdict(attempt).get("profile") if attempt else None
+        if not found:
+            return None
+        ranks, ran = (RankProfile(**one) for one in found["ranks"]), (Ran(**one) for one in found["ran"])
+        return Profile(ranks=tuple(ranks), ran=tuple(ran), note=found["note"])
 
     def attempts(self, run: str) -> dict[int, Attempt]:
         """What the proposals of a run were worth, by their ids; the newest attempt of each."""

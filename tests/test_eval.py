@@ -203,6 +203,23 @@ def test_reader_that_goes_away(sleeping: subprocess.Popen[str]) -> None:
     assert not [rank for rank in ranks if _runs(rank)]
 
 
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="only Linux has a file that is always full")
+@pytest.mark.parametrize("command", [["list"], ["eval", "1", "candidate.py", "--json", "--no-perf"]])
+def test_output_on_a_full_disk(file: Path, command: list[str]) -> None:
+    """Where what is printed cannot be written, the user reads why in one line, without a traceback."""
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "workbench.cli", *command],
+            cwd=file.parent, env=environment(), stdout=full, stderr=subprocess.PIPE, text=True, timeout=100,
+            check=False,
+        )  # fmt: skip
+
+    assert done.returncode == 3
+    assert done.stderr.splitlines() == [
+        "pkwb: the output cannot be written: No space left on device; free its disk or write elsewhere"
+    ]
+
+
 def test_killed_program_leaves_no_rank(sleeping: subprocess.Popen[str]) -> None:
     """Ranks die with the program even when it is killed."""
     ranks = rank_processes(sleeping)

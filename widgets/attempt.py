@@ -153,7 +153,7 @@ class AttemptView:
         return next((row for row in self.ranks if row.rank == rank), RankRow(rank=rank))
 
     def with_phase(self, event: PhaseChanged) -> AttemptView:
-        """After a stage started, finished or failed; one that starts once more begins the attempt again from there."""
+        """After a stage started or ended; one that starts once more begins the attempt again from there."""
         old = self.stages[PHASES.index(event.phase)]
         if event.state == "started" and old.state != "waiting":
             return self._again(event.phase).with_phase(event)

@@ -71,7 +71,7 @@ class Lines(ScrollView, can_focus=True, inherit_bindings=False):
         self._lines: list[Content] = []
         self._matches: dict[int, list[Match]] = {}
         self._match: Match | None = None
-        self._width = 0
+        self._shown = Size(0, 0)
         self.choices: range = range(0)
         self.cursor = -1
         self.keeps_cursor = False
@@ -81,8 +81,12 @@ class Lines(ScrollView, can_focus=True, inherit_bindings=False):
 
     @property
     def room(self) -> int:
-        """Cells across; 0 before the first layout."""
-        return self.scrollable_content_region.width
+        """Cells across, of a hidden pane as it was last seen; 0 before the first layout."""
+        return self._seen.width
+
+    @property
+    def _seen(self) -> Size:
+        return self.scrollable_content_region.size or self._shown
 
     @property
     def texts(self) -> list[str]:
@@ -124,7 +128,9 @@ class Lines(ScrollView, can_focus=True, inherit_bindings=False):
 
     def reveal(self, row: int, columns: tuple[int, int] = (0, 0)) -> None:
         """Scroll as little as is needed to bring a line, and a span of it, into sight."""
-        height, width = self.scrollable_content_region.height, self.room
+        width, height = self._seen
+        if not height:
+            return
         x, y = self.scroll_offset
         if not y <= row < y + height:
             y = row - height // 2 if columns != (0, 0) else row if row < y else row - height + 1
@@ -180,9 +186,9 @@ class Lines(ScrollView, can_focus=True, inherit_bindings=False):
 
     def on_resize(self) -> None:
         """The pane lays its text out anew."""
-        if self.room != self._width:
-            self._width = self.room
-            self.post_message(self.Resized(self.room))
+        before, self._shown = self._shown, self._seen
+        if self._shown.width != before.width:
+            self.post_message(self.Resized(self._shown.width))
 
     def on_click(self, event: events.Click) -> None:
         """A click on a line that can be chosen chooses it."""

@@ -50,8 +50,8 @@ class Output:
 
     def stack(self, rank: int, words: str, stack: str) -> Output:
         """Add where a rank stands that seems stuck, with its stack as far as it is not pkwb's own code."""
-        frames = [line for line in plain_lines(stack) if line.strip() and not _OWN_FRAME.search(line)]
-        return self._add([LogLine("stack", rank, line) for line in (f"rank {rank} {plain(words)}", *frames)])
+        told = (f"rank {rank} {plain(words)}", *user_frames(stack))
+        return self._add([LogLine("stack", rank, line) for line in told])
 
     def attempt(self, number: int, clock: str) -> Output:
         """Add the line that opens an attempt; an attempt that wrote nothing leaves no line behind."""
@@ -70,3 +70,8 @@ class Output:
         everything = (*self.lines, *lines)
         over = max(0, len(everything) - KEEP_LINES)
         return Output(everything[over:], self.dropped + over)
+
+
+def user_frames(stack: str) -> list[str]:
+    """The lines of a rank's stack that are not pkwb's own code."""
+    return [line for line in plain_lines(stack) if line.strip() and not _OWN_FRAME.search(line)]

@@ -28,7 +28,9 @@ class TopLine(Static):
     def show_view(self, view: RunView) -> None:
         """Follow the ranks' state."""
         state = "ranks starting" if view.ready is None else "running" if view.busy else "ranks ready"
-        if view.watch is not None and view.watch.mode == "poll":
+        if view.watch is not None and view.watch.gone:
+            state = f"the file is gone · {state}"
+        elif view.watch is not None and view.watch.mode == "poll":
             state = f"polling the file · {state}"
         self.show_state(state)
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import difflib
+import errno
 import importlib
 import os
 import sys
@@ -42,6 +43,10 @@ COMMANDS: dict[str, str] = {**_PROBLEMS, **_MODELS, **_MACHINE, **_KEPT}
 """Each name is a module in :mod:`workbench.commands`."""
 
 
+_NOT_WRITTEN = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
+"""What writing to a file that stdout was led to may end in."""
+
+
 class Command(Protocol):
     """What a module in :mod:`workbench.commands` offers."""
 
@@ -65,11 +70,23 @@ def main(argv: Sequence[str] | None = None) -> int:
         return INTERRUPTED
     except KeyboardInterrupt:
         return INTERRUPTED
-    except Exception:
-        # Python's own exit code would be 1, which means "judged and not ok".
-        traceback.print_exc()
-        print("pkwb: this is a fault in pkwb, not in your file", file=sys.stderr)
+    except OSError as error:
+        if error.filename is not None or error.errno not in _NOT_WRITTEN:
+            return _own_fault()
+        # As above: what is left in the buffer cannot be written either.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        why = f"the output cannot be written: {error.strerror}"
+        print(f"pkwb: {why}; free its disk or write elsewhere", file=sys.stderr)
         return InfraError.exit_code
+    except Exception:
+        return _own_fault()
+
+
+def _own_fault() -> int:
+    """Show the error that is being handled; Python's own exit code would be 1, which means "judged and not ok"."""
+    traceback.print_exc()
+    print("pkwb: this is a fault in pkwb, not in your file", file=sys.stderr)
+    return InfraError.exit_code
 
 
 def _run(arguments: list[str]) -> int:

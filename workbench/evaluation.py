@@ -28,14 +28,14 @@ class Evaluation:
         self._target, self._settings = target, settings
         self._show, self._late = show, late
         self._stream = EventStream()
-        self._gone: BrokenPipeError | None = None
+        self._gone: OSError | None = None
         self._left = 0
         self._judging: asyncio.Task[None] | None = None
 
     async def run(self, sources: Sequence[Source]) -> list[Verdict] | None:
         """The verdicts in order; None when interrupted. No rank is left when it returns.
 
-        Raises BrokenPipeError, after the ranks are gone, when nobody reads what ``show`` prints.
+        Raises OSError, after the ranks are gone, when what ``show`` prints cannot be written.
         """
         from sessions.recorder import Recorder
         from workbench.flow.engine import Engine
@@ -84,7 +84,7 @@ class Evaluation:
             return
         try:
             (self._show if self._left > 0 else self._late)(event)
-        except BrokenPipeError as error:
+        except OSError as error:
             # Raised here it would end up in the engine; it waits until the ranks are gone.
             self._gone = error
             self._stop()

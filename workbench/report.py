@@ -24,6 +24,7 @@ from workbench.events import (
     RanksReady,
     RankStack,
     Ratio,
+    SolveFinished,
     SolveStep,
 )
 from workbench.judge.manner import manner
@@ -238,9 +239,15 @@ def _reply(event: ProposalFinished) -> list[str]:
     return [f"{event.outcome} after {event.seconds:.1f} s, {tokens}{reason}"]
 
 
+def label_text(event: SolveStep | SolveFinished) -> str:
+    """``, hybrid (collectives ran that the source does not show)``; empty where nothing is known to move data."""
+    doubt = f" ({event.doubt})" if event.doubt else ""
+    return f", {event.label or 'no data movement found'}{doubt}" if event.label or event.doubt else ""
+
+
 def _step(event: SolveStep) -> list[str]:
     speedup = f" {speedup_text(dataclasses.asdict(event.speedup))}" if event.speedup else ""
-    label = f", {event.label}" if event.label else ""
+    label = label_text(event)
     best = f"; best {event.best.median:.2f}x (proposal {event.best_step})" if event.best else ""
     head = f"sample {event.sample}, proposal {event.step} of {event.steps}: {event.status}{speedup}{label}{best}"
     return [f"{head}; ${event.spent_usd:.2f} spent"]

@@ -38,8 +38,11 @@ def find_roofline(binding: Binding, settings: Settings) -> Roofline | str:
         return f"Not known: {error}."
 
 
-def roofline_rows(found: Roofline | str, number: int) -> Rows:
-    """The floor, its terms with their arithmetic, ceilings and what to know about them."""
+def roofline_rows(found: Roofline | str, number: int | None) -> Rows:
+    """The floor, its terms with their arithmetic, ceilings and what to know about them.
+
+    ``number`` is the problem's, for advice to people on a floor that is not known; None for no advice.
+    """
     if isinstance(found, str):
         return [("floor", found)]
     rows = [("floor", _floor(found, number))]
@@ -83,9 +86,10 @@ def _ceilings(found: Roofline) -> Rows:
     ]
 
 
-def _floor(found: Roofline, number: int) -> str:
+def _floor(found: Roofline, number: int | None) -> str:
     if found.floor_s is None:
-        advice = f"; 'pkwb open {number}' measures it, or choose a system with --topology" if found.measured else ""
+        told = found.measured and number is not None
+        advice = f"; 'pkwb open {number}' measures it, or choose a system with --topology" if told else ""
         return f"not known: {found.term('link').words}{advice}"
     binds = f", {found.binding} binds" if found.binding else ""
     return f"{_time(found.floor_s)}{binds}: max(link, memory, compute) + latency"

@@ -39,7 +39,7 @@ class Solving:
     ) -> None:
         self._target, self._settings, self._show = target, settings, show
         self._remark, self._solve = remark, solve
-        self._gone: BrokenPipeError | None = None
+        self._gone: OSError | None = None
         self._work: asyncio.Task[SolveFinished] | None = None
         self._last: SolveFinished | None = None
         self._trouble = False
@@ -51,7 +51,7 @@ class Solving:
     async def run(self) -> SolveFinished | None:
         """The last word; None when it was interrupted before it began. No process is left when it returns.
 
-        Raises BrokenPipeError, after all have ended, when nobody reads what ``show`` prints; else as the loop does.
+        Raises OSError, after all have ended, when what ``show`` prints cannot be written; else as the loop does.
         """
         from workbench.flow.engine import Engine
         from workbench.llm.client import ModelClient
@@ -118,7 +118,7 @@ class Solving:
             return
         try:
             self._show(event)
-        except BrokenPipeError as error:
+        except OSError as error:
             # Raised here it would end up in the engine; it waits until all processes are gone.
             self._gone = error
             if self._work is not None:

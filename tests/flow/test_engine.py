@@ -183,12 +183,13 @@ def test_saves_in_quick_succession_all_get_a_verdict(sitting: Sitting) -> None:
 
 
 def test_a_run_can_be_cancelled(sitting: Sitting) -> None:
-    """Cancel ends a run and leaves no rank of it alive."""
+    """Cancel ends a run and leaves no rank of it alive; the phase that ran was stopped and has not failed."""
     number = sitting.submit(NEVER)
     sitting.until(lambda: any(e.phase == "check" for e in sitting.of(PhaseChanged, number)))
     sitting.cancel()
 
     assert sitting.verdict().status == "cancelled"
+    assert [e.state for e in sitting.of(PhaseChanged, number) if e.phase == "check"] == ["started", "stopped"]
     assert not sitting.engine.busy
 
 

@@ -163,6 +163,23 @@ def test_processes_of_unlike_pitch_leave_a_speedup_open(graph: bool, host_ns: in
     assert figures.speedup.low > 0.97
 
 
+def test_first_calls_do_not_make_gates_patient() -> None:
+    """The first call of all, which loads kernels, is no measure of what the reference's host needs."""
+    machine = Machine(host_ns=lambda side, rank, call: 90 * MS if call == 0 else MS // 10)
+    sample(machine)
+    assert set(machine.patience_ns) == {MS}
+
+
+def test_one_side_of_small_kernels_is_enough_for_unlike_pitch() -> None:
+    """A candidate of many small kernels feels its processes' pitch, however long the reference's kernels are."""
+    machine = Machine(host_ns=lambda side, rank, call: 2 * MS if side == "candidate" else MS // 1000)
+    plan = SamplingPlan(
+        samples=40, device="cuda", limit_s=180.0, cold=True, most_mhz=PEAK, pitches=Pitches((1900,), (2090,))
+    )
+    figures = asyncio.run(Sampler(machine.ask, plan, lambda _: None).run())
+    assert "unlike-pitch (+10%)" in figures.flags
+
+
 def test_gates_do_not_wait_in_vain() -> None:
     """A reference that waits for its device inside is tried with more patience once, and timed with the least."""
     machine = Machine(host_ns=lambda *_: 2 * MS, held=lambda side, rank, call: side == "baseline")

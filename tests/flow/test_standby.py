@@ -9,6 +9,7 @@ from typing import Any, cast
 import pytest
 import pytest_asyncio
 
+from tests.flow.sitting import Sitting
 from workbench.errors import RanksError
 from workbench.flow.sets import CandidateSet
 from workbench.flow.standby import Standby
@@ -153,3 +154,12 @@ async def test_the_end_ends_all(starter: Starter) -> None:
     await standby.end()
 
     assert (starter.started[1].killed, standby.ready) == (True, False)
+
+
+def test_an_engine_tells_when_its_ranks_are_warm() -> None:
+    """The next ranks stand by some time after the start, not at once; then the next save finds them warm."""
+    sitting = Sitting("1")
+    at_once = sitting.engine.standing_by
+    sitting.until(lambda: sitting.engine.standing_by)
+    sitting.close()
+    assert (at_once, sitting.engine.standing_by) == (False, False)

@@ -238,6 +238,17 @@ async def test_folder_vanishes_and_comes_back(kernel: Path, leave: Callable[[Pat
     assert [event.mode for event in sitting.modes] == ["notify", "poll", "notify"]
 
 
+async def test_file_vanishes_and_comes_back(kernel: Path) -> None:
+    """A file that is gone for more than a moment is told, and so is that it is back."""
+    async with _watching(kernel, "notify") as sitting:
+        kernel.unlink()
+        await sitting.until(lambda: sitting.modes[-1].gone)
+        kernel.write_text("back")
+        await sitting.sees("back")
+        await sitting.until(lambda: not sitting.modes[-1].gone)
+    assert [event.mode for event in sitting.modes] == ["notify"] * 3
+
+
 async def test_file_that_does_not_exist_yet(tmp_path: Path) -> None:
     """A file that is created later, its folder too, is seen then."""
     path = tmp_path / "later" / "kernel.py"

@@ -11,7 +11,7 @@ from problems.starter import BACKENDS
 from workbench.config import LlmSettings, Settings, TopologySettings
 from workbench.events import (
     Bandwidth,
-    BuildFinished,
+    BuildSummary,
     Diagnostic,
     Event,
     Floor,
@@ -101,14 +101,13 @@ def _right() -> Verdict:
             ),
         ),
         first_call_ms=212.5, flags=("skewed",), phases_ms={"load": 12.0, "check": 80.0, "time": 400.0},
-        environment={"device": "cuda"},
+        builds=(BuildSummary(name="gemm", path="slim", made_by="slim", seconds=2.1),), environment={"device": "cuda"},
     )  # fmt: skip
 
 
 def _right_events() -> list[Event]:
     kernel = "kernel pull(float*): 64 registers, 0 bytes of shared memory, 16 bytes spilled"
     return [
-        BuildFinished(name="gemm", ok=True, path="slim", made_by="slim", seconds=2.1),
         Diagnostic(severity="warning", message=kernel, path=FILE, line=12),
         Log(rank=0, stream="stdout", text="nothing of interest\n"),
     ]
@@ -127,7 +126,12 @@ def _hang() -> Verdict:
 
 
 def _hang_events() -> list[Event]:
-    stack = f'File "/work/{FILE}", line 40 in pull\nFile "/work/{FILE}", line 52 in solution'
+    places = (
+        (f"/work/{FILE}", 40, "pull"),
+        (f"/work/{FILE}", 52, "solution"),
+        ("/p/workbench/ranks/peer.py", 7, "_call"),
+    )
+    stack = "\n".join(f'  File "{path}", line {line} in {function}' for path, line, function in places)
     return [
         RankVerdict(rank=1, trial=0, trials=5, status="ok", max_abs_err=0.25),
         RankStack(rank=0, where=f"pull, {FILE}:40", stack=stack, line=40),

@@ -28,6 +28,8 @@ def solution(tensor):
 BOTH = SYMMETRIC.replace("return _buffer()", "dist.all_reduce(tensor)\n    return _buffer()")
 BY_NAME = "from torch.distributed import all_gather as g\n"
 
+METHOD = "class A:\n    def go(self, t):\n        dist.all_reduce(t)\ndef solution(t):\n    A().go(t)\n"
+
 SEEN = {
     "collective": ("def solution(t):\n    dist.all_reduce(t)\n", "library", ("collectives",)),
     "imported by name": (f"{BY_NAME}def solution(t):\n    g([], t)\n", "library", ("collectives",)),
@@ -38,6 +40,12 @@ SEEN = {
     "both": (BOTH, "hybrid", ("collectives", "symm-mem")),
     "NCCL in C++": ("SOURCE = 'ncclAllReduce(a, b)'\ndef solution(t):\n    return t\n", "library", ("collectives",)),
     "copies by CUDA": ("SOURCE = 'cudaMemcpyPeerAsync(a)'\ndef solution(t):\n    return t\n", "custom", ("peer-copy",)),
+    "handed on": ("def solution(t):\n    move = dist.all_reduce\n    move(t)\n", "library", ("collectives",)),
+    "by getattr": ("def solution(t):\n    getattr(dist, 'isend')(t, 1)\n", "library", ("messages",)),
+    "in a method": (METHOD, "library", ("collectives",)),
+    "shared files": ("import mmap\ndef solution(t):\n    return mmap.mmap(3, 4)\n", "custom", ("shared-memory",)),
+    "IPC in C++": ("SOURCE = 'cudaIpcOpenMemHandle(a)'\ndef solution(t):\n    pass\n", "custom", ("shared-memory",)),
+    "only imported": ("import torch.distributed._symmetric_memory as s\ndef solution(t):\n    return t\n", "", ()),
     "no movement": ("def solution(t):\n    return t + 1\n", "", ()),
     "a barrier moves nothing": ("def solution(t):\n    dist.barrier()\n    return t\n", "", ()),
     "left-over that is never called": ("def old(t):\n    dist.all_reduce(t)\ndef solution(t):\n    return t\n", "", ()),
@@ -57,6 +65,18 @@ def test_kernels_are_counted() -> None:
     """Kernels in CUDA text and Triton functions are counted where they are reached."""
     triton = "import triton\n@triton.jit\ndef kernel(x):\n    pass\ndef solution(t):\n    kernel[(1,)](t)\n"
     assert look(HEAD + SYMMETRIC).kernels == look(HEAD + triton).kernels == 1
+    assert (look(HEAD + SYMMETRIC).names, look(HEAD + triton).names) == (("pull",), ("kernel",))
+    assert look(HEAD + triton.replace("kernel[(1,)](t)", "return t")).kernels == 0
+
+
+@pytest.mark.parametrize(
+    "head",
+    ["__global__ void k(", "__global__ void __launch_bounds__(256, 2) k(", "template <int N>\n__global__\nvoid k ("],
+)
+def test_name_of_a_kernel(head: str) -> None:
+    """Kernels are known by their names, so that it can be told whether they ran."""
+    found = look(f"SOURCE = {head + 'int* x) {}'!r}\ndef solution(t):\n    return t\n")
+    assert (found.kernels, found.names) == (1, ("k",))
 
 
 def test_references_are_of_a_library() -> None:
@@ -108,3 +128,43 @@ def test_what_ran_sets_the_label_right(text: str, profile: Profile | None, label
     """Collectives count when they ran, and do not when they only stand in the source; a barrier moves no data."""
     head = "import torch.distributed as dist\nimport torch.distributed._symmetric_memory as symm\n"
     assert with_run(look(head + text), profile).label == label
+
+
+def test_what_ran_and_the_source_do_not_agree() -> None:
+    """A collective that the source hides, and one that never ran, are told beside the label and to the model."""
+    head = "import torch.distributed as dist\n"
+    hidden = with_run(look(f"{head}def solution(x):\n    exec(CODE)\n"), ran("all_reduce"))
+    assert (hidden.label, hidden.doubt) == ("library", "collectives ran that the source does not show")
+    assert hidden.breach("library") == hidden.doubt
+    unused = with_run(look(f"{head}def solution(x):\n    if False:\n        dist.send(x)\n"), ran("add", kind="kernel"))
+    assert (unused.label, unused.doubt) == ("", "messages of the source did not run")
+    assert unused.breach("custom") == f"custom was asked for, this looks like none; {unused.doubt}"
+    agreed = with_run(look(f"{head}def solution(x):\n    dist.all_reduce(x)\n"), ran("all_reduce"))
+    assert (agreed.doubt, agreed.breach("library")) == ("", "")
+
+
+@pytest.mark.parametrize(
+    ("names", "doubt"),
+    [
+        (("void pull<float>", "add"), ""),
+        (("add",), "no kernel of the source ran on rank 0"),
+        (tuple(f"add_{number}" for number in range(12)), ""),
+        ((), ""),
+    ],
+    ids=["ran", "never launched", "more ran than is told", "no GPU"],
+)
+def test_kernel_that_is_never_launched(names: tuple[str, ...], doubt: str) -> None:
+    """A kernel that only stands in the source does not make a version one of its own: that it did not run is told."""
+    found = with_run(look(HEAD + SYMMETRIC), ran(*names, kind="kernel"))
+    assert (found.label, found.doubt) == ("custom", doubt)
+
+
+def test_nccl_called_by_an_extension() -> None:
+    """NCCL that C++ code calls is seen by its kernel, which no wrapper of torch.distributed is around."""
+    kernel = ran("ncclDevKernel_AllReduce_Sum_f32_RING_LL", kind="kernel")
+    text = "SOURCE = 'ncclSend(a)'\ndef solution(t):\n    return t\n"
+    assert with_run(look(text), kernel).movers == ("messages",)
+    hidden = with_run(look("def solution(t):\n    return t\n"), kernel)
+    assert (hidden.label, hidden.movers) == ("library", ("collectives",))
+    both = Profile(ran=(*ran("barrier").ran, *kernel.ran))
+    assert with_run(look(HEAD + SYMMETRIC), both).movers == ("symm-mem",)

@@ -21,7 +21,9 @@ from workbench.events import (
     EventStream,
     Notice,
     Origin,
+    Profile,
     ProposalFinished,
+    Ran,
     Ratio,
     SolveFinished,
     SolveStep,
@@ -72,6 +74,7 @@ class FakeEngine:
 
     def __init__(self, stream: EventStream, worths: list[Worth]) -> None:
         self.stream, self.worths = stream, list(worths)
+        self.profile: Profile | None = None
         self.number = 0
         self.sources: list[str] = []
         self.busy = False
@@ -84,7 +87,8 @@ class FakeEngine:
         status, speedup = self.worths.pop(0) if len(self.worths) > 1 else self.worths[0]
         ratio = Ratio(median=speedup, low=speedup - 0.05, high=speedup + 0.05) if speedup else None
         verdict = Verdict(
-            attempt=self.number, status=status, problem="1_allreduce", reason="so", ranks=(), speedup=ratio
+            attempt=self.number, status=status, problem="1_allreduce", reason="so", ranks=(), speedup=ratio,
+            profile=self.profile,
         )  # fmt: skip
         asyncio.get_running_loop().call_soon(self.stream.emit, verdict)
         return self.number
@@ -100,6 +104,7 @@ class Run:
         self.path = path
         self.target = target()
         self.worths: list[Worth] = [("ok", 1.0)]
+        self.profile: Profile | None = None
         self.script: dict[int, dict[str, Any]] = {}
         self.cost: float | None = 0.5
         self.priced = True
@@ -124,6 +129,7 @@ class Run:
         recorder = Recorder(store, self.target, stream)
         self.model = FakeModel(self.script, self.cost, self.priced)
         self.engine = FakeEngine(stream, self.worths)
+        self.engine.profile = self.profile
         solves = Solves(store)
         solver = Solver(
             target=self.target,
@@ -272,6 +278,20 @@ def test_trouble_stops_and_can_be_resumed(run: Run) -> None:
     assert len(run.model.asked) == 2
     assert (again.ending, again.best_step, again.spent_usd) == ("steps", 3, 2.0)
     assert again.run == first.run
+
+
+def test_label_is_of_what_ran(run: Run) -> None:
+    """A collective that only the profile shows is in the label, told with every step and at the end, also of a run that
+    goes on after its best version was judged."""
+    run.profile = Profile(ran=(Ran(name="all_reduce", kind="collective", calls=1, ms=0.1),))
+    run.worths = [("ok", 1.5)]
+    first = run.go(steps=1, require="custom")
+    doubt = "collectives ran that the source does not show"
+    assert [(step.label, step.doubt) for step in run.steps()] == [("library", doubt)]
+    run.profile, run.worths = None, [("wrong", None)]
+    again = run.go(resume=first.run, steps=2, require="custom")
+    assert f"custom was asked for, this looks library; {doubt}" in run.model.asked[0][-1]["content"]
+    assert (first.label, first.doubt) == (again.label, again.doubt) == ("library", doubt)
 
 
 def test_cancelled_request_is_no_step(run: Run) -> None:

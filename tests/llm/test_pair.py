@@ -17,7 +17,7 @@ from tests.widgets.model_script import CODE, MODEL, ScriptedModel, finished
 from tests.widgets.script import verdict
 from workbench.config import LlmSettings, Settings
 from workbench.errors import SettingsError, UsageError
-from workbench.events import EventStream, ProposalFinished
+from workbench.events import EventStream, Profile, ProposalFinished, Ran
 from workbench.llm.feedback import Collected
 from workbench.llm.pair import Pair
 
@@ -65,6 +65,20 @@ def test_each_exchange_is_kept(store: Store) -> None:
         assert (solve.model, solve.state) == (MODEL, "stopped")
         assert (kept.tokens_in, kept.tokens_out, kept.cost, len(kept.prompt)) == (1000, 500, 0.0125, 64)
         assert "rank 1 is off" in (kept.answer or "")
+
+    asyncio.run(steps())
+
+
+def test_breach_is_by_what_ran(store: Store) -> None:
+    """In a conversation, too, a way to move data that was asked for is held against what ran."""
+
+    async def steps() -> None:
+        desk = Desk(store, finished(), require="custom")
+        await desk.ask()
+        ran = Profile(ran=(Ran(name="send", kind="collective", calls=1, ms=0.1),))
+        await desk.pair.tried(1, CODE, replace(verdict(1, "wrong", "", (), None), profile=ran), Collected())
+        told = await desk.ask(MINE)
+        assert "custom was asked for, this looks library; messages ran that the source does not show" in told
 
     asyncio.run(steps())
 

@@ -22,7 +22,7 @@ from workbench.llm.scores import pass_at_k, rows, samples_of
 def outcome(problem: str, sample: int, step: int, status: str, speedup: float | None = None, **more: Any) -> Outcome:
     """One step of one sample."""
     about = {"run": "r", "backend": "cuda", "model": "m", "feedback": "full", "world": 2, "size": "default"}
-    place = {"dtype": "bfloat16", "device": "cuda", "hardware": "2 × H200", "manner": ""}
+    place = {"dtype": "bfloat16", "device": "cuda", "hardware": "2 × H200", "manner": "", "required": ""}
     return Outcome(
         **{"low": speedup, **about, **place, **more}, problem=problem, sample=sample, step=step, status=status,
         speedup=speedup,
@@ -44,6 +44,13 @@ def test_sample_counts_by_its_best_proposal() -> None:
     assert [score.value for score in row.scores] == [1.0, 1.0, 0.0, 0.0]
     (first,) = rows(samples_of(tried, steps=2), (1,), (0.0, 1.0))
     assert [score.value for score in first.scores] == [1.0, 0.0]
+
+
+def test_sample_that_lost_its_beginning() -> None:
+    """A sample whose first proposals are not kept any more says nothing: a right one may be among them."""
+    tried = [outcome("a", 1, 3, "wrong"), outcome("a", 2, 1, "ok", 1.2)]
+    (row,) = rows(samples_of(tried), (1,), (0.0,))
+    assert (row.samples, row.scores[0].value) == (1, 1.0)
 
 
 def test_sure_speedups_alone() -> None:
@@ -70,6 +77,7 @@ def test_conditions_are_kept_apart() -> None:
         {"feedback": "errors"},
         {"hardware": "4 × H200"},
         {"manner": "graph"},
+        {"required": "custom"},
     ]
     tried = [outcome("a", 1, 1, "ok", 1.0)]
     tried += [outcome("a", 1, 1, "ok", 1.0, run=str(place), **change) for place, change in enumerate(other)]
@@ -81,6 +89,28 @@ def test_untimed_proposal_belongs_to_its_run() -> None:
     tried = [outcome("a", 1, 1, "wrong"), outcome("a", 2, 1, "ok", 1.5, manner="graph")]
     (row,) = rows(samples_of(tried), (1,), (0.0,))
     assert (row.samples, row.scores[0].value) == (2, 0.5)
+
+
+def test_right_but_never_timed() -> None:
+    """Where nothing was timed there is no fast_p; where some right samples were, the others are not faster."""
+    tried = [outcome("a", 1, 1, "ok"), outcome("b", 1, 1, "wrong")]
+    (row,) = rows(samples_of(tried), (1,), (0.0, 1.0))
+    assert [score.value for score in row.scores] == [0.5, None]
+    (row,) = rows(samples_of([*tried, outcome("b", 2, 1, "ok", 1.5)]), (1,), (0.0, 1.0))
+    assert [score.value for score in row.scores] == [0.75, 0.25]
+
+
+def test_exactly_as_fast_is_not_faster() -> None:
+    """fast_p counts what is faster than p times the reference; fast_0 is what is right, however slow."""
+    (row,) = rows(samples_of([outcome("a", 1, 1, "ok", 1.0)]), (1,), (0.0, 0.9, 1.0))
+    assert [score.value for score in row.scores] == [1.0, 1.0, 0.0]
+
+
+def test_more_samples_than_tries() -> None:
+    """With five samples of which two are right, one of three drawn ones is right in nine of ten draws."""
+    tried = [outcome("a", sample, 1, "ok" if sample < 2 else "wrong") for sample in range(5)]
+    (row,) = rows(samples_of(tried), (1, 3, 5), (0.0,))
+    assert [score.value for score in row.scores] == [pytest.approx(0.4), pytest.approx(0.9), 1.0]
 
 
 def test_curve_falls_with_p() -> None:

@@ -12,6 +12,7 @@ from sessions.recovery import Recovery
 from sessions.store import Store
 from tests.widgets.script import good_run
 from tests.widgets.stage import TEXT, Stage, stage
+from widgets.topline import TopLine
 
 
 def save_outside(path: Path, text: str) -> None:
@@ -171,15 +172,26 @@ async def test_full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, everyw
 
 
 async def test_deleted_file(tmp_path: Path) -> None:
-    """A file that was deleted is said so, and saving makes it again."""
+    """A file that was deleted is said so, with what to do, and saving makes it again."""
     async with stage(tmp_path) as place:
         place.path.unlink()
         await place.pilot.press("f2")
-        await place.until(lambda: "does not exist" in place.messages())
+        await place.until(lambda: "does not exist: saving writes the text" in place.messages())
         await place.pilot.press("ctrl+s")
-        await place.until(place.path.exists)
+        await place.until(lambda: "the file is there again" in place.messages())
 
         assert place.path.read_text() == TEXT
+
+
+async def test_deleted_file_is_noticed(tmp_path: Path) -> None:
+    """That the file is gone is said without a key, and the first row says so for as long as it is."""
+    async with stage(tmp_path) as place:
+        top = place.app.query_one(TopLine)
+        place.path.unlink()
+        await place.until(lambda: "is gone: saving writes the text" in place.messages())
+        await place.until(lambda: "the file is gone" in str(top.render()))
+        await place.pilot.press("ctrl+s")
+        await place.until(lambda: "the file is gone" not in str(top.render()))
 
 
 async def test_empty_file(tmp_path: Path) -> None:

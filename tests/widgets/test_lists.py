@@ -192,6 +192,27 @@ async def test_history_cursor_stays_on_its_attempt() -> None:
         assert app.said == [102]
 
 
+async def test_history_that_was_hidden_is_whole() -> None:
+    """What came while the pane was hidden is laid out for its width, and the newest attempt is in sight."""
+    pane, never_hidden = HistoryPane(script.make_target()), HistoryPane(script.make_target())
+    few, more = ([attempt(number) for number in range(1, count)] for count in (3, 5))
+    async with Host(never_hidden).run_test(size=NARROW) as pilot:
+        never_hidden.show_attempts(more, "now")
+        await pilot.pause()
+        expected = visible(never_hidden)
+    async with Host(pane).run_test(size=NARROW) as pilot:
+        pane.show_attempts(few, "now")
+        await pilot.pause()
+        pane.display = False
+        await pilot.pause()
+        pane.show_attempts(more, "now")
+        pane.display = True
+        await pilot.pause()
+
+        assert visible(pane) == expected
+        assert visible(pane).startswith("#4")
+
+
 async def test_empty_history() -> None:
     """Without attempts the pane says so, and enter does nothing."""
     pane = HistoryPane(script.make_target())

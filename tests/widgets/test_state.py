@@ -13,7 +13,7 @@ from tests.widgets import model_script, script
 from widgets.output import KEEP_LINES
 from widgets.state import KEEP_NOTICES, RunView, Speed, reduce
 from workbench import events
-from workbench.events import Event, FirstVerdict, Log, Notice, RankSummary, Status, WatchChanged
+from workbench.events import Event, FirstVerdict, Log, Notice, PhaseChanged, RankSummary, Status, WatchChanged
 
 
 def statuses(view: RunView, world: int = 2) -> list[tuple[Status | None, bool]]:
@@ -39,6 +39,17 @@ def test_good_run() -> None:
     assert view.best == Speed(number=1, ratio=script.ratio(1.34))
     assert not view.busy
     assert all(stage.state == "finished" for stage in view.current.stages)
+
+
+def test_attempt_that_begins_again_counts_anew() -> None:
+    """When ranks are started anew in the middle, what the first try showed is gone and trials count from 0."""
+    first, again = script.timing_run(), [event for event in script.loaded() if isinstance(event, PhaseChanged)]
+    begun = script.show([*first, *again])
+    view = script.show([*first, *again, script.judged(1, 0, 0), script.judged(1, 1, 0)])
+
+    assert (begun.status, begun.current.trials, begun.current.timing) == (None, (0, 0), None)
+    assert view.current.trials == (1, 5)
+    assert (view.current.running or view.current.stages[0]).phase == "check"
 
 
 def test_first_verdict_comes_before_the_last_word() -> None:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import pytest
 
 from tests.widgets import script
 from tests.widgets.host import NARROW, SIZES, WIDE, Host, flowing, visible, watch_paint
 from widgets.verdicts import VerdictPane
+from workbench.events import RankSummary
 
 
 def pane(world: int = 2) -> VerdictPane:
@@ -156,3 +159,38 @@ async def test_only_changed_rows_are_painted(monkeypatch: pytest.MonkeyPatch) ->
         shown.show_view(script.show([script.judged(1, 2, 1)], view))
 
         assert painted == [4]
+
+
+async def test_reason_that_is_a_ranks_own_is_said_once() -> None:
+    """Where the reason says of all ranks what each of them reported, it is read once."""
+    said = "SyntaxError: invalid syntax, line 1"
+    ranks = tuple(RankSummary(rank=rank, status="build-error", detail=said) for rank in range(2))
+    word = dataclasses.replace(script.verdict(1, "build-error"), reason=f"all ranks: {said}", ranks=ranks)
+    shown = pane()
+    async with Host(shown).run_test(size=NARROW) as pilot:
+        shown.show_view(script.show([*script.loaded(), word]))
+        await pilot.pause()
+
+        assert flowing(shown).count(said) == 1
+        assert f"all ranks: {said}" in flowing(shown)
+
+
+async def test_dimmed_rows_are_named_where_others_are_not() -> None:
+    """Where one rank has been judged and another has not, it is said in words which row is the last good attempt's."""
+    shown = pane()
+    async with Host(shown).run_test(size=WIDE) as pilot:
+        shown.show_view(script.show([*script.good_run(1), *script.loaded(2), script.judged(2, 1, 0, "wrong")]))
+        await pilot.pause()
+
+        assert "rank 0 dimmed: last good, #1" in flowing(shown)
+
+
+async def test_no_rank_waits_after_the_end() -> None:
+    """A rank that was never judged has no status once the attempt is over; nobody waits for it any more."""
+    shown = pane()
+    async with Host(shown).run_test(size=NARROW) as pilot:
+        shown.show_view(script.show([*script.loaded(), script.judged(1, 0, 0), script.verdict(1, "cancelled")]))
+        await pilot.pause()
+
+        assert "waiting" not in visible(shown)
+        assert "0 ✓ ok" in flowing(shown)

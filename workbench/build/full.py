@@ -30,8 +30,8 @@ def full_commands(
 ) -> tuple[tuple[Command, ...], ...]:
     """Stages of commands that make the library ``out``; those of one stage may run at the same time.
 
-    Without a CUDA build of torch CUDA text is compiled and not linked. ``header`` is a folder with a precompiled
-    torch/extension.h, empty for none.
+    Without a CUDA build of torch CUDA text is compiled and not linked. ``header`` is a file that includes
+    torch/extension.h and lies beside its precompiled form; empty for none.
     """
     compiled = []
     if request.cuda:
@@ -51,7 +51,7 @@ def precompiled_header_command(toolchain: Toolchain, request: Request, source: s
 
 def uses_precompiled_command(toolchain: Toolchain, request: Request, header: str) -> Command:
     """Has the compiler say which headers a C++ unit reads; a line ``! FILE`` stands for a precompiled one."""
-    flags = ("-isystem", header, *_cpp_flags(request, toolchain))
+    flags = ("-include", header, *_cpp_flags(request, toolchain))
     return Command(argv=(toolchain.cxx, *flags, "-H", "-fsyntax-only", CPP_UNIT), output="")
 
 
@@ -75,7 +75,7 @@ def _cuda_command(request: Request, toolchain: Toolchain, arch: str) -> Command:
 
 def _cpp_command(request: Request, toolchain: Toolchain, header: str) -> Command:
     output = "main.o"
-    early = ("-isystem", header) if header else ()
+    early = ("-include", header) if header else ()
     argv = (toolchain.cxx, *early, *_cpp_flags(request, toolchain), *("-MMD", "-MF", f"{CPP_UNIT}.d"))
     return Command(argv=(*argv, "-c", CPP_UNIT, "-o", output), output=output)
 

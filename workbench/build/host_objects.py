@@ -21,7 +21,7 @@ from workbench.build.model import Command, Toolchain
 _SECTION = ".nv_fatbin"
 _CODE, _CODE_TEXT = "cuda.fatbin", "cuda.fatbin.c"
 """What fatbinary makes: the section's content, and the text that fills the section with it."""
-_NUMBERS = re.compile(r'^"\.quad [x\da-f,]+\\n"\n', re.MULTILINE)
+_NUMBERS = re.compile(r'^"\.quad [x\da-f, ]+\\n"\n', re.MULTILINE)
 _LENGTH = re.compile(r"\bfatbinData\[\d+\]")
 _MARKER = re.compile(rb'# (\d+) ("(?:[^"\\]|\\.)*")(?: 1| 2)?( 3)?(?: 4)?')
 """A preprocessor's line that says where the next one comes from; 3 stands for a header of the system's."""
@@ -100,7 +100,8 @@ def _digest_of(file: Path) -> str:
 def text_digest(text: bytes) -> str:
     """The digest of preprocessed text: every line that is not empty, with its file and number. Hex SHA-256.
 
-    How many empty lines and markers bring a line to its number does not count: what is left out leaves those.
+    How many empty lines and markers bring a line to its number does not count: what is left out leaves those. Nor does
+    a pragma's number, which cudafe++ does not set again behind a kernel; nothing that is compiled depends on it.
     """
     hashed = hashlib.sha256()
     number, where = 1, b""
@@ -109,6 +110,7 @@ def text_digest(text: bytes) -> str:
             number, where = int(marker[1]), marker[2] + (marker[3] or b"")
             continue
         if line.strip():
-            hashed.update(b"%d %b %b\n" % (number, where, line))
+            shown = 0 if line.startswith(b"#pragma ") else number
+            hashed.update(b"%d %b %b\n" % (shown, where, line))
         number += 1
     return hashed.hexdigest()

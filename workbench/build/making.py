@@ -95,6 +95,10 @@ class Maker:
         self._headers.prepare(order.request)
         return result
 
+    async def idle(self) -> None:
+        """Wait until nothing is made in the background."""
+        await self._headers.made()
+
     async def close(self) -> None:
         """End what is made in the background."""
         await self._headers.close()

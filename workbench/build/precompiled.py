@@ -1,7 +1,7 @@
-"""torch/extension.h, precompiled for full builds of C++ text: once for a compiler, flags and a torch, in the background.
+"""torch/extension.h, precompiled for full builds of C++ text: once for compiler, flags and torch, in the background.
 
-The first such build goes without it. g++ takes the file in place of the header, which stands first in every unit, and
-only where all that went into it is the same; what it does not take, it compiles as ever.
+The first such build goes without it. g++ takes the file in place of a header that does nothing but include torch's,
+before a unit's own first line includes that, and only with the same flags; otherwise it compiles the header as ever.
 """
 
 from __future__ import annotations
@@ -18,11 +18,10 @@ from workbench.build.jobs import JOB_BYTES, Slots, available_bytes
 from workbench.build.keys import content_key
 from workbench.build.model import CPP_UNIT, Request, Result, Toolchain
 
-FOLDER = "precompiled"
-"""Where g++ looks for the header first, in a job's folder."""
-FILE = f"{FOLDER}/torch/extension.h.gch"
-_SOURCE = "header.h"
-_TAKEN = re.compile(rf"^! {re.escape(FILE)}$", re.MULTILINE)
+_SOURCE = "early.h"
+FILE = f"{_SOURCE}.gch"
+"""Beside its source in a job's folder, where g++ looks for it."""
+_TAKEN = re.compile(rf"^! (?:\./)?{re.escape(FILE)}$", re.MULTILINE)
 _LEAST_CACHE = 4_000_000_000
 """Bytes of a cache in which a header of 0.8 GB leaves enough room for libraries."""
 _MOST_KEPT = 2
@@ -40,15 +39,18 @@ class PrecompiledHeaders:
         self._making: asyncio.Task[None] | None = None
 
     async def lay(self, request: Request, place: Path) -> str:
-        """Put the header into a job's folder; the folder for the compiler, empty where there is none."""
+        """Put the header into a job's folder; its name for the compiler, empty where there is none."""
         if not self._serves(request):
             return ""
         entry = await asyncio.to_thread(self._cache.find, self._key(request))
         if entry is None:
             return ""
-        (place / FILE).parent.mkdir(parents=True)
-        (place / FILE).symlink_to(entry.file)
-        return FOLDER
+        try:
+            (place / FILE).hardlink_to(entry.file)  # also there for g++ when the entry is removed meanwhile
+        except OSError:
+            return ""
+        _write(place / _SOURCE)
+        return _SOURCE
 
     def prepare(self, request: Request) -> None:
         """Begin to make the header for builds like this one, unless that was tried before or there is no room."""
@@ -74,8 +76,7 @@ class PrecompiledHeaders:
         with contextlib.suppress(OSError), self._cache.workplace() as place:
             if await asyncio.to_thread(self._cache.find, key) is not None:
                 return
-            (place / FILE).parent.mkdir(parents=True)
-            (place / _SOURCE).write_text("#include <torch/extension.h>\n", encoding="ascii")
+            _write(place / _SOURCE)
             slots = Slots(1).behind()
             command = precompiled_header_command(self._toolchain, request, _SOURCE, FILE)
             if (await slots.run(command, place, _LIMIT_S)).ok and await self._is_taken(request, place, slots):
@@ -84,8 +85,8 @@ class PrecompiledHeaders:
 
     async def _is_taken(self, request: Request, place: Path, slots: Slots) -> bool:
         """Whether the compiler, asked which headers it reads, names the precompiled one."""
-        (place / CPP_UNIT).write_text("#include <torch/extension.h>\n", encoding="ascii")
-        command = uses_precompiled_command(self._toolchain, request, FOLDER)
+        _write(place / CPP_UNIT)
+        command = uses_precompiled_command(self._toolchain, request, _SOURCE)
         done = await slots.run(command, place, _LIMIT_S)
         return done.ok and _TAKEN.search(done.output) is not None
 
@@ -103,6 +104,10 @@ class PrecompiledHeaders:
         own = request.includes or any(flag.startswith("-I") for flag in request.cpp_flags)
         variables = any(map(os.environ.get, ("CPATH", "CPLUS_INCLUDE_PATH")))
         return bool(request.cpp and self._toolchain.torch_includes) and not (own or variables)
+
+
+def _write(file: Path) -> None:
+    file.write_text("#include <torch/extension.h>\n", encoding="ascii")
 
 
 def at_fault(result: Result, place: Path) -> bool:

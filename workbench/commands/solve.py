@@ -27,7 +27,7 @@ from workbench.events import (
 )
 from workbench.files import write_atomic
 from workbench.llm.labels import check_required
-from workbench.report import progress_lines, safe, speedup_text
+from workbench.report import label_text, progress_lines, safe, speedup_text
 from workbench.resolve import Opener
 from workbench.settings import load_settings
 from workbench.solving import Solving
@@ -134,7 +134,7 @@ def _summary(finished: SolveFinished, output: Path | None) -> list[str]:
     lines = [f"{finished.problem}  {finished.model}  ended by {finished.ending}: {finished.reason}"]
     if finished.best_step:
         speedup = speedup_text(dataclasses.asdict(finished.best)) if finished.best else "right, not timed"
-        label = f", {finished.label}" if finished.label else ""
+        label = label_text(finished)
         where = f"proposal {finished.best_step} of sample {finished.best_sample}"
         lines.append(f"best       {speedup} ({where}{label})")
         lines.append(f"source     {output or f'pkwb sessions show {finished.best_id} --source'}")

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from workbench.errors import SourceError, UsageError
-from workbench.events import EventStream
+from workbench.events import EventStream, WatchChanged
 from workbench.source import make_source, read_source
 from workbench.target import Source, Target
 
@@ -47,7 +47,12 @@ class FileControl:
         """Watch the file from now on; ``changed`` is called in the event loop."""
         from workbench.flow.watch import FileWatcher
 
-        watcher = FileWatcher(self._target.path, settings.watch, changed, stream.emit)
+        def watched(event: WatchChanged) -> None:
+            stream.emit(event)
+            if event.gone:
+                self._tell(self._missing("is gone"), "warning")
+
+        watcher = FileWatcher(self._target.path, settings.watch, changed, watched)
         await watcher.start()
         if self._closed:
             await watcher.stop()
@@ -74,6 +79,7 @@ class FileControl:
         """Write the pane's text, then judge it; False if it could not be written."""
         async with self._turn:
             text = self._pane.editor.text
+            there = await asyncio.to_thread(os.path.lexists, self._target.path)
             try:
                 from workbench.files import write_atomic
 
@@ -89,7 +95,8 @@ class FileControl:
                 return False
             digest = make_source(self._target.path, text).digest
             if not self._pane.dirty and self._runs.judged(digest):
-                self._tell("the text is unchanged; it is judged once more", "information")
+                said = "the text is unchanged" if there else "the file is there again"
+                self._tell(f"{said}; it is judged once more", "information")
             self._pane.set_saved(text, time.time())
             self._digest = self._own = digest
             source = await self._read()
@@ -208,10 +215,14 @@ class FileControl:
         try:
             source = await asyncio.to_thread(read_source, self._target.path)
         except SourceError as error:
-            self._say_once(str(error))
+            there = await asyncio.to_thread(os.path.lexists, self._target.path)
+            self._say_once(str(error) if there else self._missing("does not exist"))
             return None
         self._trouble = ""
         return source
+
+    def _missing(self, how: str) -> str:
+        return f"{self._target.path} {how}: saving writes the text of the editor there"
 
     def _say_once(self, trouble: str) -> None:
         if trouble and trouble != self._trouble:

@@ -30,6 +30,8 @@ class WatchChanged(Event):
     mode: Literal["notify", "poll"]
     path: str
     reason: str = ""
+    gone: bool = False
+    """Whether there is no file any more at the path, and has not been for a second."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,9 +47,9 @@ class RanksReady(Event):
 
 @dataclass(frozen=True, kw_only=True)
 class PhaseChanged(Event):
-    """A stage of the attempt started, finished or failed; ``elapsed_ms`` is 0 at the start."""
+    """A stage of the attempt started, finished, failed or was stopped by the user; ``elapsed_ms`` is 0 at the start."""
 
     phase: Phase
-    state: Literal["started", "finished", "failed"]
+    state: Literal["started", "finished", "failed", "stopped"]
     elapsed_ms: float = 0.0
     detail: str = ""

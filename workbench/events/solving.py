@@ -22,6 +22,8 @@ class SolveStep(Event):
     speedup: Ratio | None = None
     label: str = ""
     """``library``, ``hybrid`` or ``custom``: what the source moves data with."""
+    doubt: str = ""
+    """Where the source and what ran in the profiled call do not agree about that."""
     best: Ratio | None = None
     best_sample: int = 0
     best_step: int = 0
@@ -55,6 +57,7 @@ class SolveFinished(Event):
     best_digest: str = ""
     """Hex SHA-256 of its source."""
     label: str = ""
+    doubt: str = ""
     spent_usd: float = 0.0
     tokens: int = 0
     own_seconds: float = 0.0

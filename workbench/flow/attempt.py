@@ -7,6 +7,7 @@ import dataclasses
 import time
 from collections.abc import Sequence
 from functools import partial
+from typing import Literal
 
 from workbench.events import (
     Event,
@@ -49,6 +50,10 @@ from workbench.judge.verdicts import settle as settle_ranks
 from workbench.ranks.channel import Message
 from workbench.target import Source
 
+PhaseEnd = Literal["finished", "failed", "stopped"]
+_PHASE_ENDS: dict[Status, PhaseEnd] = {"ok": "finished", "cancelled": "stopped", "superseded": "stopped"}
+"""How the phase ends in which a verdict comes; for all others it has failed."""
+
 
 class Attempt:
     """Runs on one set of candidate ranks and ends in a verdict; the set is dead afterwards."""
@@ -80,14 +85,13 @@ class Attempt:
         self._phase, self._phase_started = phase, time.perf_counter()
         self.emit(PhaseChanged(phase=phase, state="started"))
 
-    def leave(self, detail: str = "", failed: bool = False) -> None:
+    def leave(self, detail: str = "", state: PhaseEnd = "finished") -> None:
         """End the phase that runs, if any."""
         if self._phase is None:
             return
         elapsed = (time.perf_counter() - self._phase_started) * 1e3
         self._phases[self._phase] = elapsed
-        state = "failed" if failed else "finished"
-        self.emit(PhaseChanged(phase=self._phase, state=state, elapsed_ms=elapsed, detail=detail))  # type: ignore[arg-type]
+        self.emit(PhaseChanged(phase=self._phase, state=state, elapsed_ms=elapsed, detail=detail))
         self._phase = None
 
     async def build(self) -> None:
@@ -145,7 +149,7 @@ class Attempt:
 
     def verdict(self, status: Status, ranks: Sequence[RankSummary], why: str) -> Verdict:
         """The last word, with everything measured so far; timing is void unless the status is ok."""
-        self.leave(failed=status != "ok")
+        self.leave(state=_PHASE_ENDS.get(status, "failed"))
         timing = self._timing if status == "ok" else None
         timed = timing.figures if timing else None
         return Verdict(

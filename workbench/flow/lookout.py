@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import os
 import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol
@@ -18,6 +19,9 @@ if TYPE_CHECKING:
 
 STEADY = 0.02
 """Seconds between two looks that must agree before a change found by looking counts as finished."""
+
+GONE = 1.0
+"""Seconds that a file must be missing for to be called gone; editors that delete before they write are faster."""
 
 SHORTEST = 0.05
 """Seconds between looks at least, whatever the settings say."""
@@ -33,7 +37,7 @@ class Listener(Protocol):
     def start_from(self, signature: Signature | None) -> None: ...
     def noticed(self, whole: bool) -> None: ...
     def looked(self, signature: Signature) -> None: ...
-    def watched(self, mode: Mode, reason: str) -> None: ...
+    def watched(self, mode: Mode, reason: str, gone: bool) -> None: ...
 
 
 class Lookout(threading.Thread):
@@ -48,8 +52,9 @@ class Lookout(threading.Thread):
         self._settings = settings
         self._listener = listener
         self._notifier: Notifier | None = None
-        self._said: tuple[str, str] = ("", "")
+        self._said: tuple[Mode, str, bool] | None = None
         self._last: Signature | None = None
+        self._missed = 0.0
         self._end = threading.Event()
         loop = asyncio.get_running_loop()
         self.ready: asyncio.Future[None] = loop.create_future()
@@ -111,16 +116,25 @@ class Lookout(threading.Thread):
             self._notifier.stop()
             self._notifier = None
 
-    def _say(self, mode: Mode, reason: str) -> None:
-        if (mode, reason) != self._said:
-            self._said = (mode, reason)
-            self._listener.post(self._listener.watched, mode, reason)
+    def _say(self, mode: Mode, reason: str, gone: bool = False) -> None:
+        if (mode, reason, gone) != self._said:
+            self._said = (mode, reason, gone)
+            self._listener.post(self._listener.watched, mode, reason, gone)
 
     def _look(self) -> None:
         signature = self._steady()
+        self._miss(signature is None and self._last is not None and signature_of(self._path) is None)
         if signature is not None and signature != self._last:
             self._last = signature
             self._listener.post(self._listener.looked, signature)
+
+    def _miss(self, missing: bool) -> None:
+        """Say when a file that was there is gone for good, and when it is back."""
+        now = time.monotonic()
+        self._missed = (self._missed or now) if missing else 0.0
+        if self._said is not None:
+            mode, reason, _ = self._said
+            self._say(mode, reason, missing and now - self._missed >= GONE)
 
     def _steady(self) -> Signature | None:
         """The file's signature once two looks agree; None while it is gone or a writer is at work for long."""

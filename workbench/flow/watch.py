@@ -93,10 +93,10 @@ class FileWatcher:
             self._seen = signature
             self._on_change()
 
-    def watched(self, mode: Mode, reason: str) -> None:
-        """The way of watching changed."""
+    def watched(self, mode: Mode, reason: str, gone: bool) -> None:
+        """The way of watching changed, or the file is gone, or back."""
         if self._lookout is not None:
-            self._on_mode(WatchChanged(mode=mode, path=str(self._path), reason=reason))
+            self._on_mode(WatchChanged(mode=mode, path=str(self._path), reason=reason, gone=gone))
 
     def _due(self) -> None:
         self._timer = None

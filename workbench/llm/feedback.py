@@ -8,8 +8,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from widgets.output import user_frames
 from workbench.events import (
-    BuildFinished,
     Diagnostic,
     Event,
     Log,
@@ -19,6 +19,7 @@ from workbench.events import (
     Verdict,
     to_dict,
 )
+from workbench.llm.private import private
 from workbench.llm.templates import Templates
 from workbench.profile_text import ran_lines, rank_lines
 from workbench.report import progress_lines, safe, speedup_text, verdict_lines
@@ -39,6 +40,7 @@ _FIGURES: Mapping[str, Any] = {
     "cache": None,
     "flags": (),
     "phases_ms": {},
+    "builds": (),
 }
 """Parts of a verdict that only the level ``full`` tells, and what stands in their place otherwise."""
 
@@ -80,11 +82,11 @@ class Collected:
         return [event for event in self.events if isinstance(event, kind)]
 
 
-_TOLD = (Diagnostic, RankStack, RankVerdict, BuildFinished)
+_TOLD = (Diagnostic, RankStack, RankVerdict)
 
 
 def feedback_text(verdict: Verdict, collected: Collected, context: Context, templates: Templates) -> str:
-    """The next message to the model."""
+    """The next message to the model, without names of the user's machine and folders."""
     found = to_dict(verdict)
     full = context.level == "full"
     shown = found if full else _without_figures(found)
@@ -99,7 +101,7 @@ def feedback_text(verdict: Verdict, collected: Collected, context: Context, temp
         "right": verdict.status == "ok",
         "binding": _binding(verdict) if full else "",
     }
-    return templates.render("feedback.md", facts)
+    return private(templates.render("feedback.md", facts))
 
 
 def no_code_text(outcome: str, reason: str, templates: Templates) -> str:
@@ -148,21 +150,25 @@ def _messages(verdict: Verdict, collected: Collected) -> list[str]:
 
 
 def _wrong_elements(verdict: Verdict, collected: Collected) -> list[str]:
-    bad = (event for event in collected.of(RankVerdict) if event.status == "wrong" and event.first_bad)
-    return [line for event in bad for line in _wrong_element(event)]
+    return [
+        f"rank {event.rank}, trial {event.trial + 1}: {event.first_bad}: expected {event.expected}, got {event.got}"
+        for event in _wrong(collected)
+    ]
 
 
-def _wrong_element(event: RankVerdict) -> list[str]:
-    head = f"rank {event.rank}, trial {event.trial + 1}: {event.first_bad}"
-    near = [f"  around it: {event.near}"] if event.near else []
-    return [f"{head}: expected {event.expected}, got {event.got}", *near]
+def _neighbours(verdict: Verdict, collected: Collected) -> list[str]:
+    return [f"rank {event.rank}: {event.near}" for event in _wrong(collected) if event.near]
+
+
+def _wrong(collected: Collected) -> list[RankVerdict]:
+    found = (event for event in collected.of(RankVerdict) if event.status == "wrong" and event.first_bad)
+    return sorted(found, key=lambda event: event.rank)
 
 
 def _stacks(verdict: Verdict, collected: Collected) -> list[str]:
-    """Where each rank stands; ranks that stand alike are told once."""
+    """Where each rank stands, without pkwb's own frames; ranks that stand alike are told once."""
     newest = {event.rank: event for event in collected.of(RankStack)}
-    found = {rank: (event.words, *(f"  {line}" for line in event.stack.splitlines())) for rank, event in newest.items()}
-    return _by_rank(found)
+    return _by_rank({rank: (event.words, *user_frames(event.stack)) for rank, event in newest.items()})
 
 
 def _output(verdict: Verdict, collected: Collected) -> list[str]:
@@ -190,11 +196,6 @@ def _kernels(verdict: Verdict, collected: Collected) -> list[str]:
     return list(dict.fromkeys(line for event in found for line in progress_lines(event)))
 
 
-def _builds(verdict: Verdict, collected: Collected) -> list[str]:
-    built = collected.of(BuildFinished)
-    return [f"{one.name}: {f'{one.seconds:.1f} s' if one.ok else one.reason}" for one in built]
-
-
 def _stages(verdict: Verdict, collected: Collected) -> list[str]:
     """Where the time of the profiled call went, by rank."""
     if verdict.profile is None:
@@ -215,9 +216,9 @@ def _calls(verdict: Verdict, collected: Collected) -> list[str]:
 _SECTIONS: tuple[tuple[str, bool, Callable[[Verdict, Collected], list[str]]], ...] = (
     ("Errors", False, _messages),
     ("First wrong elements", False, _wrong_elements),
-    ("Where the ranks stand", False, _stacks),
+    ("Around them", True, _neighbours),
+    ("Where the ranks stand", True, _stacks),
     ("What the ranks printed last", False, _output),
-    ("Builds", True, _builds),
     ("What the compiler says", True, _kernels),
     ("Calls", True, _calls),
     (

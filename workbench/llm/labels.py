@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 
 from workbench.errors import UsageError
 from workbench.events import Profile, Ran
+from workbench.judge.profiles import MOST_RAN
 from workbench.strict import nearest
 
 LABELS: Mapping[str, str] = {
@@ -25,9 +26,12 @@ MOVERS: Mapping[str, str] = {
     "parallelkittens": "parallel tensors of ParallelKittens",
     "nvshmem": "NVSHMEM",
     "peer-copy": "copies between devices by CUDA calls",
+    "shared-memory": "memory of other ranks' processes by CUDA IPC, shared memory or mapped files",
 }
 """What can move data between ranks, by name."""
 _LIBRARY = frozenset({"collectives", "messages", "symm-ops"})
+_SEEN_TO_RUN = frozenset({"collectives", "messages"})
+"""Movers that a profile tells by name."""
 _COLLECTIVE = re.compile(r"(?:all_|reduce|broadcast|gather|scatter|permute_tensor)\w*")
 _MESSAGE = re.compile(r"i?(?:send|recv)\w*|batch_isend_irecv|P2POp")
 _BY_PREFIX: tuple[tuple[str, str], ...] = (
@@ -38,15 +42,24 @@ _BY_PREFIX: tuple[tuple[str, str], ...] = (
     ("utils.parallelkittens_runtime.", "parallelkittens"),
     ("nvshmem.", "nvshmem"),
     ("torch.cuda.nccl.", "collectives"),
+    ("multiprocessing.shared_memory.", "shared-memory"),
+    ("mmap.mmap", "shared-memory"),
 )
 _IN_TEXT: tuple[tuple[re.Pattern[str], str], ...] = (
     (re.compile(r"\bnccl(?:AllReduce|AllGather|ReduceScatter|Broadcast|Reduce|AllToAll)\b"), "collectives"),
     (re.compile(r"\bnccl(?:Send|Recv)\b"), "messages"),
     (re.compile(r"\bnvshmemx?_\w+"), "nvshmem"),
     (re.compile(r"\bcudaMemcpyPeer(?:Async)?\b"), "peer-copy"),
+    (
+        re.compile(r"\b(?:cudaIpcOpenMemHandle|cuIpcOpenMemHandle|cuMemImportFromShareableHandle|shm_open)\b"),
+        "shared-memory",
+    ),
 )
 """What tells a mover in C++ and CUDA text."""
-_KERNEL = re.compile(r"\b__global__\b")
+_KERNEL = re.compile(r"\b__global__\b(?:[^;{}]*?\bvoid\s+(?:__launch_bounds__\s*\([^)]*\)\s*)?(\w+)\s*\()?")
+"""A kernel in CUDA text, with its name where it is written out."""
+_OF_NCCL = re.compile(r"nccl(?:Dev)?Kernel")
+"""A kernel of NCCL, which extensions also launch without torch.distributed."""
 
 
 @dataclass(frozen=True)
@@ -59,6 +72,10 @@ class Look:
     """Names of MOVERS, in their order."""
     kernels: int
     """Kernels that the source holds: Triton functions, and ``__global__`` in its texts."""
+    names: tuple[str, ...] = ()
+    """Their names, as far as they are written out."""
+    doubt: str = ""
+    """Where the source and what ran do not agree; empty where they do, and where nothing is known to have run."""
 
     def words(self) -> str:
         """``hybrid: collectives, symm-mem; 2 kernels``."""
@@ -67,23 +84,47 @@ class Look:
 
     def breach(self, required: str) -> str:
         """What is not as ``--require`` asks, as a sentence; empty where all is well, or nothing is asked for."""
-        if not required:
-            return ""
+        return "; ".join(filter(None, (self._other(required), self.doubt))) if required else ""
+
+    def _other(self, required: str) -> str:
         if required in LABELS:
             return "" if self.label == required else f"{required} was asked for, this looks {self.label or 'like none'}"
         others = [mover for mover in self.movers if mover not in _names(required)]
         return f"only {required} were asked for, this uses {', '.join(others)} too" if others else ""
 
 
+NOTHING = Look("", (), 0)
+"""What is seen in a text that cannot be parsed."""
+
+
 def with_run(seen: Look, profile: Profile | None) -> Look:
     """What was seen, set right by what ran in a profiled call: collectives that did not run do not count, those that
-    ran do, whatever the source looks like. Nothing is known to have run where there is no profile."""
+    ran do, whatever the source looks like. Where that is a difference, ``doubt`` says so. Nothing is known to have run
+    where there is no profile."""
     if profile is None or profile.note:
         return seen
-    ran = {"messages" if _MESSAGE.fullmatch(one.name) else "collectives" for one in profile.ran if _has_data(one)}
-    kept = {mover for mover in seen.movers if mover not in ("collectives", "messages")}
-    movers = tuple(name for name in MOVERS if name in ran | kept)
-    return Look(_label(set(movers)), movers, seen.kernels)
+    shown = _SEEN_TO_RUN & set(seen.movers)
+    ran = _movers_that_ran(profile.ran, shown)
+    movers = tuple(name for name in MOVERS if name in ran | (set(seen.movers) - shown))
+    doubts = [f"{name} ran that the source does not show" for name in MOVERS if name in ran - shown]
+    doubts += [f"{name} of the source did not run" for name in MOVERS if name in shown - ran]
+    if _idle(seen.names, profile.ran):
+        doubts.append("no kernel of the source ran on rank 0")
+    return replace(seen, label=_label(set(movers)), movers=movers, doubt="; ".join(doubts))
+
+
+def _movers_that_ran(ran: Iterable[Ran], shown: frozenset[str]) -> set[str]:
+    """Collectives and messages that ran; NCCL's kernels alone are what an extension called, as far as that is shown."""
+    called = [one for one in ran if one.kind == "collective"]
+    if called or not any(one.kind == "kernel" and _OF_NCCL.match(one.name) for one in ran):
+        return {"messages" if _MESSAGE.fullmatch(one.name) else "collectives" for one in called if _has_data(one)}
+    return set(shown) or {"collectives"}
+
+
+def _idle(names: tuple[str, ...], ran: tuple[Ran, ...]) -> bool:
+    """Whether kernels ran and none is of these names; not known where more ran than a profile tells."""
+    kernels = [one.name for one in ran if one.kind == "kernel"]
+    return bool(names and kernels) and len(ran) < MOST_RAN and not any(name in one for one in kernels for name in names)
 
 
 def _has_data(one: Ran) -> bool:
@@ -95,14 +136,15 @@ def look(text: str) -> Look:
     try:
         tree = ast.parse(text)
     except (SyntaxError, ValueError, RecursionError):
-        return Look("", (), 0)
+        return NOTHING
     nodes = list(_reached(tree))
-    seen = {mover for name in _called(nodes, _aliases(tree)) if (mover := _mover(name))}
+    seen = {mover for name in _mentioned(nodes, _aliases(tree)) if (mover := _mover(name))}
     texts = [node.value for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str)]
     seen |= {mover for text in texts for pattern, mover in _IN_TEXT if pattern.search(text)}
-    kernels = sum(_is_triton(node) for node in nodes) + sum(len(_KERNEL.findall(text)) for text in texts)
+    kernels = [node.name for node in nodes if isinstance(node, ast.FunctionDef) and _is_triton(node)]
+    kernels += [name for text in texts for name in _KERNEL.findall(text)]
     movers = tuple(name for name in MOVERS if name in seen)
-    return Look(_label(seen), movers, kernels)
+    return Look(_label(seen), movers, len(kernels), tuple(dict.fromkeys(filter(None, kernels))))
 
 
 def check_required(required: str) -> None:
@@ -170,10 +212,10 @@ def _aliases(tree: ast.Module) -> dict[str, str]:
     return found
 
 
-def _called(nodes: list[ast.AST], aliases: dict[str, str]) -> Iterator[str]:
-    """Dotted names of what is called, with the source's own names for modules resolved."""
+def _mentioned(nodes: list[ast.AST], aliases: dict[str, str]) -> Iterator[str]:
+    """Dotted names of what is called or handed on, with the source's own names for modules resolved."""
     for node in nodes:
-        if isinstance(node, ast.Call) and (name := _dotted(node.func)):
+        if isinstance(node, (ast.Attribute, ast.Name, ast.Call)) and (name := _dotted(node)):
             head, _, rest = name.partition(".")
             yield f"{aliases.get(head, head)}{'.' if rest else ''}{rest}"
 
@@ -182,7 +224,18 @@ def _dotted(node: ast.AST) -> str:
     if isinstance(node, ast.Attribute):
         before = _dotted(node.value)
         return f"{before}.{node.attr}" if before else ""
+    if isinstance(node, ast.Call):
+        return _dotted_getattr(node)
     return node.id if isinstance(node, ast.Name) else ""
+
+
+def _dotted_getattr(node: ast.Call) -> str:
+    """``dist.all_reduce`` of ``getattr(dist, "all_reduce")``."""
+    match node:
+        case ast.Call(func=ast.Name(id="getattr"), args=[value, ast.Constant(value=str(name)), *_]):
+            before = _dotted(value)
+            return f"{before}.{name}" if before else ""
+    return ""
 
 
 def _mover(name: str) -> str:
@@ -195,8 +248,7 @@ def _mover(name: str) -> str:
     return "collectives" if _COLLECTIVE.fullmatch(last) else "messages" if _MESSAGE.fullmatch(last) else ""
 
 
-def _is_triton(node: ast.AST) -> bool:
-    """Whether a node is a function that Triton compiles."""
-    decorators = node.decorator_list if isinstance(node, ast.FunctionDef) else []
-    names = (_dotted(item.func if isinstance(item, ast.Call) else item) for item in decorators)
+def _is_triton(node: ast.FunctionDef) -> bool:
+    """Whether Triton compiles the function."""
+    names = (_dotted(item.func if isinstance(item, ast.Call) else item) for item in node.decorator_list)
     return any(name in ("triton.jit", "jit") for name in names)

@@ -27,7 +27,7 @@ from workbench.llm.code import find_code
 from workbench.llm.devices import hardware_of
 from workbench.llm.feedback import Context, best_words, feedback_text, no_code_text
 from workbench.llm.judging import Judging
-from workbench.llm.labels import look, with_run
+from workbench.llm.labels import NOTHING, Look, look, with_run
 from workbench.llm.talk import Talk, best_of, replay
 from workbench.llm.templates import Templates
 from workbench.source import make_source
@@ -93,8 +93,6 @@ class Solver:
     _remarks: list[str] = field(init=False, default_factory=list)
     _going: asyncio.Event = field(init=False, default_factory=asyncio.Event)
     _release: Callable[[], None] = field(init=False, default=lambda: None)
-    _labels: dict[int, str] = field(init=False, default_factory=dict)
-    """What moves the data, by the ids of proposals that were judged in this sitting."""
     _facts: Facts = field(init=False, default_factory=lambda: Facts(False, None))
 
     def __post_init__(self) -> None:
@@ -233,7 +231,7 @@ class Solver:
         else:
             talk.judged(came.outcome, None, "", proposal)
             await self._tell(talk, proposal, no_code_text(came.outcome, came.reason, self._templates))
-            self._report(talk, came.outcome, None, "")
+            self._report(talk, came.outcome, None)
 
     async def _ask(self, talk: Talk) -> ProposalFinished:
         """A reply, after leaving out the middle of a conversation that has become too long; _Stop where none comes."""
@@ -254,11 +252,10 @@ class Solver:
         if verdict.status in _NOT_OURS:
             raise _Stop("trouble", f"the proposal could not be judged: {verdict.reason or verdict.status}")
         seen = with_run(look(code), verdict.profile)
-        self._labels[proposal] = seen.label
         talk.judged(verdict.status, verdict.speedup, source.digest, proposal)
         context = self._context(talk, seen.breach(self._llm.require), repeated)
         await self._tell(talk, proposal, feedback_text(verdict, collected, context, self._templates))
-        self._report(talk, verdict.status, verdict.speedup, seen.label)
+        self._report(talk, verdict.status, verdict.speedup, seen)
 
     def _context(self, talk: Talk, breach: str, repeated: bool) -> Context:
         best = best_words(talk.best, talk.best_step)
@@ -276,7 +273,7 @@ class Solver:
         finally:
             self._spent.elsewhere_s += time.monotonic() - began
 
-    def _report(self, talk: Talk, status: str, speedup: Ratio | None, label: str) -> None:
+    def _report(self, talk: Talk, status: str, speedup: Ratio | None, seen: Look = NOTHING) -> None:
         best = best_of(self._talks)
         self.stream.emit(
             SolveStep(
@@ -286,7 +283,8 @@ class Solver:
                 steps=self._llm.steps,
                 status=status,
                 speedup=speedup,
-                label=label,
+                label=seen.label,
+                doubt=seen.doubt,
                 best=best.best if best else None,
                 best_sample=best.sample if best else 0,
                 best_step=best.best_step if best else 0,
@@ -299,6 +297,7 @@ class Solver:
         """Keep how the run ended and tell it."""
         await self.settle()
         best = best_of(self._talks)
+        seen = await asyncio.to_thread(self._seen, best.best_proposal) if best else NOTHING
         state = "stopped" if ending in ("stopped", "trouble") else "finished"
         await asyncio.to_thread(self.solves.mark, self.name, state, reason)
         finished = SolveFinished(
@@ -314,7 +313,8 @@ class Solver:
             best_step=best.best_step if best else 0,
             best_id=await asyncio.to_thread(self.solves.attempt_of, best.best_proposal) if best else 0,
             best_digest=best.best_digest if best else "",
-            label=await asyncio.to_thread(self._label, best) if best else "",
+            label=seen.label,
+            doubt=seen.doubt,
             spent_usd=self._spent.usd,
             tokens=self._spent.tokens,
             own_seconds=max(0.0, seconds - self._spent.elsewhere_s),
@@ -322,10 +322,7 @@ class Solver:
         self.stream.emit(finished)
         return finished
 
-    def _label(self, best: Talk) -> str:
-        known = self._labels.get(best.best_proposal)
-        return (
-            look(find_code(self.solves.proposal(best.best_proposal).reply, "stop").code).label
-            if known is None
-            else known
-        )
+    def _seen(self, proposal: int) -> Look:
+        """What a proposal moves data with, by its text and by the profile that its attempt has in the store."""
+        code = find_code(self.solves.proposal(proposal).reply, "stop").code
+        return with_run(look(code), self.solves.profile_of(proposal))

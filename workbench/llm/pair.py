@@ -16,7 +16,7 @@ from workbench.errors import SettingsError, StoreError, UsageError
 from workbench.events import EventStream, Notice, ProposalFinished, Verdict
 from workbench.llm.client import Facts, Messages, prompt_digest
 from workbench.llm.feedback import Collected, Context, feedback_text, no_code_text
-from workbench.llm.labels import look
+from workbench.llm.labels import look, with_run
 from workbench.llm.prompt import conversation_start
 from workbench.llm.talk import Talk
 from workbench.llm.templates import Templates
@@ -210,7 +210,7 @@ class Pair:
         await self._keep(lambda: self.solves.answer(proposal, words))
 
     def _words(self, verdict: Verdict, collected: Collected, text: str) -> str:
-        breach = look(text).breach(self._llm.require)
+        breach = with_run(look(text), verdict.profile).breach(self._llm.require)
         context = Context(self._llm.feedback, self._llm.target, "", breach, False)
         return feedback_text(verdict, collected, context, self._templates)
 

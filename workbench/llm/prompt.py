@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterator
 from typing import Any
 
@@ -14,9 +15,11 @@ from workbench.judge.manner import begins_cold
 from workbench.llm.client import Messages
 from workbench.llm.devices import processors_of
 from workbench.llm.labels import requirement_text
+from workbench.llm.private import unnamed
 from workbench.llm.templates import Templates
 from workbench.rooflines import Rows, find_roofline, roofline_rows
 from workbench.target import Target
+from workbench.topology.cost import Roofline
 from workbench.topology.detect import detect
 from workbench.topology.model import Device, Link, Topology
 from workbench.topology.terms import RATES
@@ -44,6 +47,8 @@ def prompt_facts(target: Target, settings: Settings) -> dict[str, Any]:
     """What the templates ``system.md`` and ``task.md`` can say, by name."""
     binding, problem = target.binding, target.problem
     found = find_roofline(binding, settings)
+    if isinstance(found, Roofline):
+        found = dataclasses.replace(found, in_network_s=None)  # multicast is not to be used
     return {
         "target": target,
         "signature": signature(problem),
@@ -51,10 +56,13 @@ def prompt_facts(target: Target, settings: Settings) -> dict[str, Any]:
         "results": [(item.name, result(binding, item)) for item in problem.outputs],
         "comparisons": comparisons(binding),
         "reference": problem.reference_source().strip(),
-        "machine": list(_machine(target)),
+        "machine": [unnamed(line) for line in _machine(target)],
         "figures": _figures(target),
-        "roofline": roofline_rows(found, problem.number),
-        "timing": _timing(target.device, settings.run),
+        "roofline": roofline_rows(found, None),
+        "timing": f"Calls are not timed here: {target.not_timed}."
+        if target.not_timed
+        else _timing(target.device, settings.run),
+        "limit": f"{settings.limits.run:g}",
         "requirement": requirement_text(settings.llm.require),
         "example": starter_text(problem, target.backend).strip(),
     }

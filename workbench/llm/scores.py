@@ -26,7 +26,8 @@ class Condition:
     backend: str
     feedback: str
     place: str
-    """Hardware, size, dtype and way of timing: ``2 × H200, default, bfloat16``."""
+    """Hardware, size, dtype, way of timing and what moves data where that was asked for: ``2 × H200, default, bfloat16,
+    custom asked for``."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +45,10 @@ class Sample:
 
 @dataclass(frozen=True)
 class Score:
-    """The mean over the problems that have at least k samples; ``value`` is None where none has."""
+    """The mean over the problems that have at least k samples.
+
+    ``value`` is None where none has, and for p > 0 where samples are right and none of them was timed.
+    """
 
     k: int
     p: float
@@ -84,6 +88,8 @@ def samples_of(outcomes: Iterable[Outcome], steps: int = 0, sure: bool = False) 
             found.setdefault(key, []).append(one)
     samples: dict[Condition, list[Sample]] = {}
     for (condition, problem, _, _), tried in found.items():
+        if all(one.step > 1 for one in tried):
+            continue  # its beginning is not kept any more
         samples.setdefault(condition, []).append(_sample(problem, tried, sure))
     return samples
 
@@ -116,6 +122,9 @@ def _row(condition: Condition, part: str, samples: Sequence[Sample], ks: Sequenc
 
 
 def _score(samples: Sequence[Sample], k: int, p: float) -> Score:
+    right = [sample for sample in samples if sample.right]
+    if p > 0 and right and all(sample.speedup is None for sample in right):
+        return Score(k, p, None, 0)
     problems: dict[str, list[bool]] = {}
     for sample in samples:
         problems.setdefault(sample.problem, []).append(sample.counts(p))
@@ -137,5 +146,6 @@ def _manners(outcomes: Iterable[Outcome]) -> dict[str, str]:
 
 def _condition(one: Outcome, manner: str) -> Condition:
     ranks = one.hardware or f"{one.world} {one.device} rank{'s' if one.world != 1 else ''}"
-    place = ", ".join(filter(None, (ranks, one.size, one.dtype, manner)))
+    required = f"{one.required} asked for" if one.required else ""
+    place = ", ".join(filter(None, (ranks, one.size, one.dtype, manner, required)))
     return Condition(one.model, one.backend, one.feedback, place)
