@@ -1,12 +1,15 @@
 """References timed by ParallelKernelBench's protocol in plain processes of torch.distributed, without pkwb's ranks.
 
 With ``--compare``, `pkwb eval --protocol pkb` times the same references on the same machine, and the table says how far
-the two are apart.
+the two are apart. Protocols are to be compared, and hosts decide how long small calls take: so the plain processes have
+what pkwb's ranks have, no watchdog of NCCL, threads that wait passively, no garbage collection while they time. With
+``--plain`` they are as PyTorch starts them.
 """
 
 from __future__ import annotations
 
 import argparse
+import gc
 import json
 import os
 import statistics
@@ -19,7 +22,7 @@ from benchmarks.report import Figure, parser, publish
 from problems.binding import bind, judge_job
 from problems.loader import find_problem
 from workbench.config import RanksSettings
-from workbench.devices import NO_MULTICAST, place_ranks
+from workbench.devices import NO_MULTICAST, NO_WATCHDOG, place_ranks
 
 PROBLEMS = ("1", "2", "8", "13", "33")
 WARM_UP, CALLS, IDLE_S = 500, 100, 0.5
@@ -45,6 +48,9 @@ def rank_main(rank: int, chosen: argparse.Namespace, folder: str) -> None:
         world_size=chosen.ranks,
         device_id=device if cuda else None,
     )
+    if not chosen.plain:
+        gc.collect()
+        gc.disable()
     means = {name: _time_problem(name, rank, device, chosen) for name in chosen.problems}
     Path(folder, f"rank-{rank}.json").write_text(json.dumps(means), encoding="utf-8")
     dist.destroy_process_group()
@@ -152,10 +158,13 @@ def main() -> int:
     arguments.add_argument("--dtype", default="bfloat16")
     arguments.add_argument("--trials", type=int, default=5)
     arguments.add_argument("--problems", nargs="+", default=PROBLEMS)
+    arguments.add_argument("--plain", action="store_true", help="processes as PyTorch starts them")
     arguments.add_argument("--compare", action="store_true", help="also by pkwb, which must agree within 5%%")
     chosen = arguments.parse_args()
     chosen.device = place_ranks(RanksSettings(device=chosen.device), chosen.ranks)[0]
     os.environ.update(NO_MULTICAST)
+    if not chosen.plain:
+        os.environ.update(NO_WATCHDOG, OMP_WAIT_POLICY="PASSIVE")
     times = plain_times(chosen)
     figures, off = [], []
     for name, trials in times.items():

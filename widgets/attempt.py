@@ -180,7 +180,9 @@ class AttemptView:
         return ended._with_rows(rows)
 
     def with_diagnostic(self, event: Diagnostic) -> AttemptView:
-        """After an error, warning or note; said twice, it is listed once."""
+        """After an error, warning or note; said twice, it is listed once, and an error replaces the warning of it."""
+        if (doubt := next((one for one in self.diagnostics if _confirms(event, one)), None)) is not None:
+            return replace(self, diagnostics=tuple(event if one is doubt else one for one in self.diagnostics))
         same = any(_place(event) == _place(one) and event.rank == one.rank for one in self.diagnostics)
         full = len(self.diagnostics) >= KEEP_DIAGNOSTICS
         return self if same or full else replace(self, diagnostics=(*self.diagnostics, event))
@@ -203,6 +205,12 @@ class AttemptView:
 
 def _place(event: Diagnostic) -> tuple[str, str, str, int, int]:
     return event.severity, event.message, event.path, event.line, event.column
+
+
+def _confirms(event: Diagnostic, doubt: Diagnostic) -> bool:
+    """Whether an error is what a warning before it foretold: in the same place, with words added to the same message."""
+    same = _place(event)[2:] == _place(doubt)[2:] and event.rank == doubt.rank
+    return same and (event.severity, doubt.severity) == ("error", "warning") and doubt.message.startswith(event.message)
 
 
 def _first(first: float | None, second: float | None) -> float | None:

@@ -100,7 +100,7 @@ class EditorPane(Vertical):
             return
         self._marked = view.current.diagnostics
         marks: dict[int, Mark] = {}
-        for item in view.current.diagnostics:
+        for item in sorted(view.current.diagnostics, key=lambda one: _WORST_FIRST.index(one.severity)):
             if item.line and Path(item.path).name in ("", self._path.name):
                 first = item.message.partition("\n")[0]
                 marks.setdefault(item.line - 1, Mark(item.line - 1, item.severity, plain(first)))
