@@ -19,7 +19,7 @@ from workbench.checks import look, probe
 from workbench.checks.findings import Finding
 from workbench.checks.probe import Probe, ask_ranks
 from workbench.config import RanksSettings, Settings
-from workbench.devices import pci_gpus
+from workbench.devices import pci_gpus, torch_cuda
 from workbench.errors import RanksError
 
 PROBE = Probe(
@@ -320,6 +320,19 @@ def test_probe_of_this_interpreter() -> None:
     assert found.gloo
     assert found.torch
     assert len(found.copies) == (found.gpus if found.gpus > 1 else 0)
+
+
+def test_kernels_in_the_folder_are_no_modules_of_the_ranks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Files beside the user's, called like modules that torch imports, do not run when the interpreter is asked."""
+    monkeypatch.chdir(tmp_path)
+    for name in ("cuda", "json", "numpy"):
+        Path(f"{name}.py").write_text("raise SystemExit('a kernel of the user ran')\n")
+    Path("torch").mkdir()
+    Path("torch/__init__.py").write_text("")
+    Path("torch/version.py").write_text("cuda = '99.0'\n")
+
+    assert ask_ranks(sys.executable).torch
+    assert torch_cuda(sys.executable) != "99.0"
 
 
 def test_interpreters_that_do_not_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,6 +16,8 @@ from widgets.editor_find import FindBar
 from widgets.plain import plain
 from widgets.state import RunView
 
+_WORST_FIRST = ("error", "warning", "note")
+
 
 class EditorPane(Vertical):
     """The working file: a :class:`KernelEditor`, whether it is saved, and the find bar."""

@@ -99,6 +99,8 @@ class TabbedRegion(Vertical):
             self._show_tabs()
 
     def _show_tabs(self) -> None:
+        if not self.size.width:
+            return  # hidden: names that fit no width at all would flash up when it is shown
         places = [PLACE[name] for name in self._makers]
         self.border_title = _fitting(places, self.active, self.size.width - 3, self._badges)
 

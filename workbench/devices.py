@@ -13,7 +13,12 @@ from workbench.config import RanksSettings
 from workbench.errors import UsageError
 from workbench.target import DEVICES
 
-_FIND = "import importlib.util as u; s = u.find_spec('torch'); print(s.origin if s else '')"
+_FIND = """\
+import importlib.util, site, sys
+sys.path.append(site.getusersitepackages())
+found = importlib.util.find_spec("torch")
+print(found.origin if found else "")
+"""
 _ASK_SECONDS = 10.0
 _NVIDIA, _DISPLAY = "0x10de", "0x03"
 """The maker's number and the class of display and 3D controllers (PCI code and ID assignment)."""
@@ -113,7 +118,7 @@ def _torch_origin(python: str) -> str:
         return spec.origin or "" if spec else ""
     try:
         answer = subprocess.run(
-            [python, "-c", _FIND], capture_output=True, text=True, timeout=_ASK_SECONDS, check=False
+            [python, "-I", "-c", _FIND], capture_output=True, text=True, timeout=_ASK_SECONDS, check=False
         )
     except (OSError, subprocess.TimeoutExpired):
         return ""

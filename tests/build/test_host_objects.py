@@ -108,9 +108,11 @@ async def test_any_other_edit(edit: str, unit: Unit) -> None:
 
 
 async def test_other_flags(unit: Unit) -> None:
-    """An object that was compiled with other flags is not taken."""
-    await unit.library(TEXT, "-O3")
-    assert [(await unit.library(TEXT, flag))[1] for flag in ("-O1", "-O3")] == [False, True]
+    """An object that was compiled with other flags is not taken, though the text is the same."""
+    flag = "--compiler-options=-fno-plt"
+    await unit.library(TEXT)
+    assert await unit.library(TEXT, flag) == ((await unit.library(TEXT, flag, plain=True))[0], False)
+    assert (await unit.library(TEXT))[1]
 
 
 async def test_warnings_are_told_each_time(unit: Unit) -> None:
@@ -160,21 +162,28 @@ async def test_without_objcopy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     assert unit.cache.entries() == []
 
 
-async def test_full_builds_keep_it_and_quick_ones_do_not(unit: Unit, tmp_path: Path) -> None:
+def _order(text: str) -> Order:
+    return Order(request=Request(name="k", cuda=text), arch=arch())
+
+
+async def test_full_builds_keep_it(unit: Unit, tmp_path: Path) -> None:
     """A full build with room for four compilers takes the object of the one before it; it is in the cache's list."""
-    for header in ("types.h", "extension.h"):
-        (tmp_path / "include" / "torch").mkdir(parents=True, exist_ok=True)
-        (tmp_path / "include" / "torch" / header).write_text("")
-    stubs = dataclasses.replace(tools(), torch_cuda="", torch_includes=(str(tmp_path / "include"),))
+    (tmp_path / "torch").mkdir()
+    (tmp_path / "torch" / "types.h").write_text("")
+    stubs = dataclasses.replace(tools(), torch_cuda="", torch_includes=(str(tmp_path),))
     maker = Maker(stubs, unit.cache, Slots(4))
-    texts = [TEXT, TEXT.replace(*EDITS["a number"])]
-    results = [await maker.full(Order(request=Request(name="k", cuda=text), arch=arch())) for text in texts]
+    results = [await maker.full(_order(text)) for text in (TEXT, TEXT.replace(*EDITS["a number"]))]
     assert [result.ok for result in results] == [True, True], results[-1].reason
-    assert sorted((entry.made_by, entry.name) for entry in unit.cache.entries()) == [
-        ("full", "k"),
-        ("full", "k"),
-        ("host", "host.o"),
-    ]
+    made = sorted((entry.made_by, entry.name) for entry in unit.cache.entries())
+    assert made == [("full", "k"), ("full", "k"), ("host", "host.o")]
+
+
+async def test_quick_builds_do_not(unit: Unit) -> None:
+    """A quick build compiles its short text whole and keeps no more than the library and its runtime."""
+    text = "#include <torch/extension.h>\n__global__ void f() {}\nPYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {}\n"
+    result = await Maker(tools(), unit.cache, Slots(4)).slim(_order(text))
+    assert result.ok, result.reason
+    assert {entry.made_by for entry in unit.cache.entries()} == {"runtime", "slim"}
 
 
 def test_what_the_address_of_an_object_is_made_of() -> None:

@@ -119,3 +119,20 @@ def test_what_ran_is_bounded_and_collectives_stay() -> None:
 def test_collectives_by_their_names(operator: str, name: str) -> None:
     """Collectives and messages are named as torch.distributed names them."""
     assert [one.name for one in make_profile([[span(operator, "message", 0, 1)]], "cpu").ran] == [name]
+
+
+def test_message_between_other_ranks() -> None:
+    """A message in which rank 0 has no part is told, too, once; what rank 0 ran is told as before."""
+    own = [span("c10d::allreduce_", "message", 0, 1), span("aten::add", "host", 1, 2)]
+    other = [
+        span("c10d::send", "message", 0, 1),
+        span("c10d::allreduce_", "message", 1, 2),
+        span("aten::mm", "host", 2, 3),
+    ]
+    ran = make_profile([own, other, other], "cpu").ran
+    assert [(one.name, one.kind) for one in ran] == [
+        ("send", "collective"),
+        ("all_reduce", "collective"),
+        ("aten::add", "operator"),
+    ]
+    assert make_profile([], "cpu").ran == ()

@@ -98,6 +98,25 @@ def test_output_is_told_of_what_failed_only() -> None:
     assert "line 99" not in told("full", pins._right(), log)
 
 
+def test_long_output_is_cut() -> None:
+    """Long lines end with a sign, and of many lines the middle is left out, with their count."""
+    text = told("errors", failed("crash", "boom"), Log(rank=0, stream="stdout", text="x" * 300 + "\n"))
+    assert f"{'x' * 200}" in text
+    assert "x ..." in text
+    assert "x" * 250 not in text
+    logs = [Log(rank=rank, stream="stdout", text=f"rank {rank} says\n" * 39) for rank in range(2)]
+    text = told("errors", failed("crash", "boom"), *logs)
+    assert "... 20 lines left out ..." in text
+    assert "rank 1 says" in text
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_why_nothing_was_timed(level: str) -> None:
+    """That a right version has no times is told with its reason at the level full."""
+    right = replace(pins._right(), speedup=None, not_timed="2 ranks share a GPU")
+    assert ("not timed: 2 ranks share a GPU" in told(level, right)) == (level == "full")
+
+
 def test_threshold_without_a_target_is_the_reference() -> None:
     """Where no target was set the level threshold holds a version against the reference."""
     assert "Target of 1 times the reference's speed: reached." in told("threshold", pins._right())

@@ -41,6 +41,10 @@ TOLD: list[tuple[Event, str]] = [
         "sample 1, proposal 3 of 20: ok 1.34x [1.31, 1.36], custom; best 1.34x (proposal 3); $0.50 spent",
     ),
     (
+        SolveStep(run="r", sample=1, step=1, steps=20, status="ok", doubt="messages of the source did not run"),
+        "sample 1, proposal 1 of 20: ok, no data movement found (messages of the source did not run); $0.00 spent",
+    ),
+    (
         SolveStep(run="r", sample=1, step=1, steps=20, status="no-code"),
         "sample 1, proposal 1 of 20: no-code; $0.00 spent",
     ),

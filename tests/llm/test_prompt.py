@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import platform
 from pathlib import Path
 
 import pytest
@@ -10,12 +11,16 @@ import pytest
 from problems.starter import BACKENDS, starter_text
 from tests.checkout import KNOWN, OWN, write_checkout
 from tests.llm import pins
-from workbench.config import LlmSettings, ProblemSettings, Settings
+from workbench.config import LimitSettings, LlmSettings, ProblemSettings, RunSettings, Settings
 from workbench.errors import UsageError
+from workbench.llm import prompt
+from workbench.llm.devices import processors_of
 from workbench.llm.feedback import Collected, Context, feedback_text
 from workbench.llm.prompt import conversation_start
 from workbench.llm.templates import Templates
 from workbench.resolve import Opener
+from workbench.target import SharedGpus
+from workbench.topology.model import Topology
 
 PINS = dict(pins.texts())
 
@@ -74,7 +79,69 @@ def test_machine_that_ranks_run_on() -> None:
     target = dataclasses.replace(pins.target(), device="cpu", what_if=None)
     task = conversation_start(target, Settings())[-1]["content"]
     assert "8 CPU ranks on " in task
+    assert "pkwb open" not in task, "advice to people is not for the model"
     assert "gloo over loopback" in task
+
+
+def test_host_has_no_name_in_the_prompt(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A provider is not told what the user's machine is called."""
+    monkeypatch.setattr(platform, "node", lambda: "alices-box")
+    target = dataclasses.replace(pins.target(), device="cpu", what_if=None)
+    task = conversation_start(target, Settings())[-1]["content"]
+    assert "8 CPU ranks on this host" in task
+    assert "alices-box" not in task
+
+
+def test_links_that_cannot_be_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the GPUs' links cannot be found out the prompt says so and is made all the same."""
+
+    def blind(world: int, device: str) -> Topology:
+        raise UsageError("no driver")
+
+    monkeypatch.setattr(prompt, "detect", blind)
+    task = conversation_start(dataclasses.replace(pins.target(), what_if=None), Settings())[-1]["content"]
+    assert "their links cannot be seen: no driver" in task
+
+
+@pytest.mark.parametrize(
+    ("run", "words"),
+    [
+        (RunSettings(), "with caches full of other data. All that it launches is queued before"),
+        (RunSettings(cache="warm"), "with caches as the call before left them"),
+        (RunSettings(graph=True), "replays of the call as a CUDA graph"),
+        (RunSettings(protocol="pkb"), "in series of 100 after 500 that do not count"),
+    ],
+)
+def test_way_of_timing_is_told(run: RunSettings, words: str) -> None:
+    """The model is told what counts in a call's time, as the run times it."""
+    task = conversation_start(pins.target(), dataclasses.replace(pins.SETTINGS, run=run))[-1]["content"]
+    assert words in task
+
+
+def test_calls_that_are_not_timed() -> None:
+    """Where ranks share a GPU the model is told that nothing is timed, and why."""
+    target = dataclasses.replace(pins.target(), shared=SharedGpus(count=1, name="1 × H200"))
+    task = conversation_start(target, pins.SETTINGS)[-1]["content"]
+    assert f"Calls are not timed here: {target.not_timed}." in task
+    assert "device events" not in task
+
+
+def test_limit_of_a_call_is_told() -> None:
+    """The model hears the limit that its calls really have."""
+    settings = dataclasses.replace(pins.SETTINGS, limits=LimitSettings(run=45.0))
+    assert "A call that takes 45 s is a hang" in conversation_start(pins.target(), settings)[0]["content"]
+
+
+@pytest.mark.parametrize(
+    ("model", "count", "shared_kb"),
+    [("NVIDIA H100 PCIe", 114, 227), ("NVIDIA H100 80GB HBM3", 132, 227), ("NVIDIA A100-SXM4-40GB", 108, 163)],
+)
+def test_processors_by_model(model: str, count: int, shared_kb: int) -> None:
+    """A card's own multiprocessors and shared memory are told, also where a model comes in kinds."""
+    found = processors_of(model)
+    assert found is not None
+    assert (found.count, found.shared_kb) == (count, shared_kb)
+    assert processors_of("a card of tomorrow") is None
 
 
 @pytest.mark.parametrize("stem", [KNOWN, OWN])

@@ -88,11 +88,22 @@ def test_outcomes_for_scores(store: Store, solves: Solves) -> None:
     judged(store, solves, run, 3, "infra")
     solves.propose(run, 1, 4, "digest", SENT, reply(outcome="no-code"))
     solves.propose(run, 1, 5, "digest", SENT, reply(outcome="cancelled"))
+    solves.propose(run, 1, 5, "digest", SENT, reply(outcome="error"))
+    solves.propose(run, 1, 5, "digest", SENT, reply())
     judged(store, solves, run, 1, "ok", sample=2)
     seen = [(one.sample, one.step, one.status, one.speedup) for one in solves.outcomes()]
     assert seen == [(1, 1, "wrong", 1.5), (1, 2, "ok", 1.5), (1, 4, "no-code", None)]
     solves.mark(run, "finished")
     assert len(solves.outcomes()) == 4
+
+
+def test_wish_of_a_run_goes_with_its_outcomes(store: Store, solves: Solves) -> None:
+    """Scores know which way to move data a run asked for; a run of an earlier version asked for none."""
+    for options in ({"llm": {"require": "custom"}}, {"llm": {}}, {}):
+        run = solves.begin(target(), "m", "full", options).name
+        judged(store, solves, run, 1, "ok")
+        solves.mark(run, "finished")
+    assert [one.required for one in solves.outcomes()] == ["custom", "", ""]
 
 
 def test_edited_proposal_is_kept_as_such(store: Store, solves: Solves) -> None:

@@ -201,6 +201,22 @@ async def test_hide_and_bring_back(tmp_path: Path) -> None:
         assert all(shown(place, f"#{region}") for region in ("left", "editor-pane", "right", "bottom"))
 
 
+async def test_hidden_region_comes_back_as_it_was(tmp_path: Path) -> None:
+    """A region that comes back has the full names on its tabs from the first moment, not shortened ones."""
+    async with stage(tmp_path) as place:
+        bottom = place.app.query_one("#bottom", TabbedRegion)
+        await place.app.run_action("focus_pane('history')")
+        await place.pilot.press("f7")
+        await place.until(lambda: not shown(place, "#history"))
+        await bottom.show("log")
+        assert "Diagnostics" in str(bottom.border_title)
+
+        await place.app.run_action("focus_pane('log')")
+        await place.until(lambda: shown(place, "#log"))
+        await place.pilot.pause()
+        assert "Diagnostics" in str(bottom.border_title)
+
+
 async def test_clicking_a_tab(tmp_path: Path) -> None:
     """A click on a name in the frame brings its pane to the front."""
     async with stage(tmp_path) as place:

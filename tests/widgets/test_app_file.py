@@ -119,6 +119,19 @@ async def test_conflict_take_disk(tmp_path: Path) -> None:
         assert "mine" in place.text
 
 
+async def test_taking_the_file_asks_for_unsaved_text(tmp_path: Path) -> None:
+    """Taking the file from disk asks where text would be lost, and blames no other program for it."""
+    async with stage(tmp_path) as place:
+        place.write("mine ")
+        await place.pilot.pause()
+        place.app.action_reload()
+        await dialog(place)
+        await place.until(lambda: "saved" in place.app.export_screenshot())
+        assert "another" not in place.app.export_screenshot()
+        await place.pilot.press("t")
+        await place.until(lambda: place.text == TEXT)
+
+
 async def test_saving_over_a_newer_file_asks(tmp_path: Path) -> None:
     """Saving never replaces what another program has just written, even before the watcher has told of it."""
     async with stage(tmp_path) as place:
@@ -260,6 +273,18 @@ async def test_recovered_text_is_offered(tmp_path: Path, key: str, text: str) ->
         assert place.text == text
         assert place.path.read_text() == TEXT
         assert Recovery(path).pending() is None
+
+
+@pytest.mark.parametrize("size", [(80, 24), (60, 20)])
+async def test_all_answers_are_in_sight(tmp_path: Path, size: tuple[int, int]) -> None:
+    """On a narrow screen the answers to a question take a second row rather than end at the frame."""
+    path = tmp_path / "solutions_pytorch" / "1_allreduce_pytorch.py"
+    path.parent.mkdir()
+    path.write_text(TEXT)
+    left_behind(path, "unsaved = 1\n" + TEXT)
+    async with stage(tmp_path, size=size) as place:
+        await dialog(place)
+        await place.until(lambda: all(word in place.app.export_screenshot() for word in ("discard", "decide", "later")))
 
 
 @pytest.mark.parametrize("key", ["l", "escape", "ctrl+q"])

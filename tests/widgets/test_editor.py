@@ -228,6 +228,18 @@ async def test_any_message_can_stand_at_its_line(message: str, shown: str) -> No
         assert foot(pane) == shown
 
 
+async def test_worst_of_a_line_is_shown() -> None:
+    """A line with a warning and an error is marked as an error, whichever came first."""
+    error = Diagnostic(attempt=1, severity="error", message="no such name", path="kernel.py", line=2)
+    warning = Diagnostic(attempt=1, severity="warning", message="is never used", path="kernel.py", line=2)
+    async with hosted() as (_pilot, pane, editor):
+        pane.show_view(reduce(reduce(RunView(), warning), error))
+        editor.go_to(2)
+        pane.show_state()
+
+        assert foot(pane).startswith("error: no such name")
+
+
 LINES = st.lists(st.sampled_from(["", "a", "b", "  a", "c = 1", "\tz", "ü", "漢字"]), max_size=8).map("\n".join)
 
 

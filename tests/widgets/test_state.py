@@ -13,7 +13,7 @@ from tests.widgets import model_script, script
 from widgets.output import KEEP_LINES
 from widgets.state import KEEP_NOTICES, RunView, Speed, reduce
 from workbench import events
-from workbench.events import Event, FirstVerdict, Log, Notice, PhaseChanged, RankSummary, Status, WatchChanged
+from workbench.events import Diagnostic, Event, FirstVerdict, Log, Notice, PhaseChanged, RankSummary, Status, WatchChanged
 
 
 def statuses(view: RunView, world: int = 2) -> list[tuple[Status | None, bool]]:
@@ -176,6 +176,16 @@ def test_same_diagnostic_is_listed_once() -> None:
     view = script.show([*run, run[3]])
 
     assert len(view.current.diagnostics) == 1
+
+
+def test_error_replaces_the_warning_of_it() -> None:
+    """What the quick build warned of and the full build confirms is listed once, as the error; other warnings stay."""
+    error = Diagnostic(attempt=1, severity="error", message="expected ';'", path="kernel.py", line=3, column=7)
+    doubt = dataclasses.replace(error, severity="warning", message="expected ';' (the full build decides)")
+    other = dataclasses.replace(doubt, line=9)
+    view = script.show([*script.loaded(), doubt, other, error])
+
+    assert view.current.diagnostics == (error, other)
 
 
 def test_verdict_of_a_rank_outranks_what_was_seen_live() -> None:

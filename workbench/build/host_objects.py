@@ -8,9 +8,12 @@ numbers included and those numbers left out. An object found there gets the new 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import hashlib
+import os
 import re
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 
 from workbench.build.cache import Cache
@@ -50,18 +53,13 @@ class HostObjects:
         """Where the step's object is kept; empty where that cannot be told."""
         out = f"{last.output}.ii"
         words = [{"-c": "-E", last.output: out}.get(word, word) for word in last.argv]
-        code = place / _CODE_TEXT
-        try:
-            text = code.read_text(encoding="ascii")
-            code.write_text(without_code(text), encoding="ascii")
-            command = Command(argv=tuple(words), output=out, environment=last.environment)
-            done = await slots.run(command, place, limit)
-            code.write_text(text, encoding="ascii")
-            digest = await asyncio.to_thread(_digest_of, place / out) if done.ok else ""
-        except (OSError, ValueError):
+        command = Command(argv=tuple(words), output=out, environment=last.environment)
+        with _without_code(place / _CODE_TEXT) as known:
+            done = await slots.run(command, place, limit) if known else None
+        if done is None or not done.ok:
             return ""
-        step = (last.argv, last.environment)
-        return content_key("host", self._toolchain, step=step, text=digest) if digest else ""
+        digest = await asyncio.to_thread(_digest_of, place / out)
+        return content_key("host", self._toolchain, step=(last.argv, last.environment), text=digest)
 
     async def _reuse(self, key: str, last: Command, place: Path, slots: Slots, limit: float) -> Done | None:
         """An earlier object with this text's device code in it; None where there is none."""
@@ -70,11 +68,15 @@ class HostObjects:
             return None
         argv = (self._objcopy, "--update-section", f"{_SECTION}={_CODE}", str(entry.file), last.output)
         done = await slots.run(Command(argv=argv, output=last.output), place, limit)
-        whole = done.ok and await self._holds_code(last.output, place, slots, limit)
-        return done if whole else None
+        if done.ok and await self._holds_code(last.output, place, slots, limit):
+            return done
+        (place / last.output).unlink(missing_ok=True)  # write-protected as the kept one is
+        return None
 
     async def _keep(self, key: str, last: Command, place: Path, slots: Slots, limit: float) -> None:
-        if await self._holds_code(last.output, place, slots, limit):
+        if not await self._holds_code(last.output, place, slots, limit):
+            return
+        with contextlib.suppress(OSError):  # a full disk is no reason to fail what was made
             shutil.copyfile(place / last.output, place / "host.o")
             self._cache.publish(key, place / "host.o", {"made_by": "host"})
 
@@ -86,6 +88,25 @@ class HostObjects:
             return done.ok and (place / f"{file}.code").read_bytes() == (place / _CODE).read_bytes()
         except OSError:
             return False
+
+
+@contextlib.contextmanager
+def _without_code(file: Path) -> Iterator[bool]:
+    """Have the file say the same without the device's code for a while; False where there is no such file.
+
+    The file itself only moves: whatever happens meanwhile, the step never compiles anything else.
+    """
+    whole = file.with_name(f"{file.name}.whole")
+    try:
+        os.replace(file, whole)
+    except OSError:
+        yield False
+        return
+    try:
+        file.write_text(without_code(whole.read_text(encoding="latin-1")), encoding="latin-1")
+        yield True
+    finally:
+        os.replace(whole, file)
 
 
 def without_code(text: str) -> str:

@@ -14,6 +14,14 @@ from workbench.errors import RanksError
 
 PROBE_SECONDS = 60.0
 _PROGRAM = Path(__file__).resolve().parents[1] / "ranks" / "probe.py"
+_PLACES = """\
+import site, sys
+try:
+    import torch
+except ImportError:
+    sys.path.append(site.getusersitepackages())
+"""
+"""Modules are looked for where ranks find them: not in the current folder, where a kernel may be called ``cuda.py``."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,7 +60,7 @@ def ask_ranks(python: str) -> Probe:
 
 def _run(python: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [python, "-c", _PROGRAM.read_text(encoding="utf-8")],
+        [python, "-I", "-c", f"{_PLACES}exec({_PROGRAM.read_text(encoding='utf-8')!r})"],
         capture_output=True,
         text=True,
         timeout=PROBE_SECONDS,

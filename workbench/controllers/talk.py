@@ -103,13 +103,13 @@ class Talk:
         await self._app.files.run_again()
         return True
 
-    async def ask_conflict(self, disk: Source) -> None:
-        """The file changed on disk while the pane holds text of its own."""
+    async def ask_conflict(self, disk: Source, by_another: bool = True) -> None:
+        """The pane holds text of its own, and another program changed the file, or the user asks for what is in it."""
         if self._asking:
             return
         self._asking = True
         try:
-            answer = await self._ask_conflict(disk.text)
+            answer = await self._ask_conflict(disk.text, by_another)
         finally:
             self._asking = False
         if answer == "disk":
@@ -119,15 +119,18 @@ class Talk:
             self._app.files.keep_mine(latest or disk)
             self._app.tell("your text stays in the editor, not saved; saving it replaces the file", "information")
 
-    async def _ask_conflict(self, disk: str) -> str:
+    async def _ask_conflict(self, disk: str, by_another: bool) -> str:
         from widgets.screens.question import Answer, Difference, Question
 
         name = self._app.target.path.name
         mine = self._app.editor_pane.editor.text
         answers = [Answer("t", "disk", "take the file"), Answer("k", "mine", "keep my text")]
-        text = f"{name} was changed by another program, and the editor holds text that is not saved."
+        title, text = "Take the file from disk", "The editor holds text that is not saved."
+        if by_another:
+            title = "The file changed on disk"
+            text = f"{name} was changed by another program, and the editor holds text that is not saved."
         difference = Difference(mine, disk, "your text", "the file on disk")
-        return str(await self._ask(Question("The file changed on disk", text, answers, difference)))
+        return str(await self._ask(Question(title, text, answers, difference)))
 
     async def offer_recovered(self, recovered: Recovered) -> None:
         """Offer text that was not saved when pkwb last ended."""
@@ -169,7 +172,7 @@ class Talk:
         if disk is None:
             return
         if self._app.editor_pane.dirty and disk.text != self._app.editor_pane.editor.text:
-            await self.ask_conflict(disk)
+            await self.ask_conflict(disk, by_another=False)
         else:
             await self._app.files.take_disk()
 

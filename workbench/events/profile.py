@@ -25,7 +25,8 @@ RanKind = Literal["collective", "kernel", "operator"]
 
 @dataclass(frozen=True, kw_only=True)
 class Ran:
-    """What ran in a profiled call on rank 0, by name: how often, and how long together in ms."""
+    """What ran in a profiled call on rank 0, by name: how often, and how long together in ms; also collectives and
+    messages that only other ranks called."""
 
     name: str
     kind: RanKind

@@ -32,7 +32,7 @@ Interval = tuple[int, int]
 
 def make_profile(ranks: Sequence[Spans], device: str) -> Profile:
     """The profile of a call from all ranks' spans, on ranks of the type ``device``."""
-    ran = _ran(ranks[0], device) if ranks else ()
+    ran = _ran_anywhere(ranks, device)
     if device == "cuda" and not all(any(kind == "device" for _, kind, _, _ in spans) for spans in ranks):
         return Profile(ran=ran, note=_NO_GPU)
     return Profile(ranks=tuple(_one_rank(rank, spans, device) for rank, spans in enumerate(ranks)), ran=ran)
@@ -72,6 +72,14 @@ def _union(intervals: Iterable[Interval]) -> list[Interval]:
 
 def _length(intervals: Sequence[Interval]) -> int:
     return sum(end - begin for begin, end in intervals)
+
+
+def _ran_anywhere(ranks: Sequence[Spans], device: str) -> tuple[Ran, ...]:
+    """What ran on rank 0, and before it collectives and messages that only other ranks called."""
+    first, *others = [_ran(spans, device) for spans in ranks] or [()]
+    called = {one.name: one for ran in reversed(others) for one in ran if one.kind == "collective"}
+    seen = {one.name for one in first}
+    return (*(one for name, one in called.items() if name not in seen), *first)[:MOST_RAN]
 
 
 def _ran(spans: Spans, device: str) -> tuple[Ran, ...]:

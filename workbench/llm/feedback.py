@@ -226,7 +226,7 @@ _SECTIONS: tuple[tuple[str, bool, Callable[[Verdict, Collected], list[str]]], ..
         True,
         _stages,
     ),
-    ("What ran in it on rank 0", True, _ran),
+    ("What ran in it on rank 0, and collectives of other ranks alone", True, _ran),
 )
 """Sections with their titles; those marked True belong to the level ``full`` alone."""
 

@@ -74,7 +74,7 @@ class CandidateRank:
         self._timer = Timer(self._device, self._place.slots, self._place.rank)
         self._most_mhz = self._device.most_mhz()
         _first_collective(self._device.tensor_device)
-        pitch_ns = measure_pitch(self._timer, self._device.tensor_device)
+        pitch_ns = measure_pitch(self._timer, self._device.tensor_device, self._most_mhz)
         self._control.send({"event": "ready", "torch": torch.__version__, "pitch_ns": pitch_ns})
         message = self._control.receive()
         if message is not None and self._load(message):
