@@ -208,7 +208,7 @@ def _place(event: Diagnostic) -> tuple[str, str, str, int, int]:
 
 
 def _confirms(event: Diagnostic, doubt: Diagnostic) -> bool:
-    """Whether an error is what a warning before it foretold: in the same place, with words added to the same message."""
+    """Whether an error is what a warning before it foretold: same place, words added to the same message."""
     same = _place(event)[2:] == _place(doubt)[2:] and event.rank == doubt.rank
     return same and (event.severity, doubt.severity) == ("error", "warning") and doubt.message.startswith(event.message)
 

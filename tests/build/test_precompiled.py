@@ -6,6 +6,7 @@ import asyncio
 import ctypes
 import dataclasses
 import os
+import sys
 from pathlib import Path
 
 import pytest
@@ -53,6 +54,8 @@ class Desk:
 
     def __init__(self, folder: Path, limit: int = 10**10) -> None:
         needs_cxx()
+        if sys.platform != "linux":
+            pytest.skip("needs GNU's g++ and ld")
         self.folder = folder
         for name, text in (("torch/extension.h", HEADER), ("shape.h", "#define SIDES 5\n")):
             file = folder / "include" / name
@@ -94,6 +97,12 @@ class Desk:
     def headers(self) -> int:
         """How many precompiled headers are kept."""
         return sum(entry.made_by == "header" for entry in self.cache.entries())
+
+
+@pytest.fixture(autouse=True)
+def memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    """There is always enough of it."""
+    monkeypatch.setattr(precompiled, "available_bytes", lambda: 10**11)
 
 
 @pytest.fixture

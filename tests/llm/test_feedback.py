@@ -62,7 +62,8 @@ def test_reason_at_every_level(status: str, level: str) -> None:
 def test_first_wrong_element(level: str) -> None:
     """The first wrong element is told at every level, what is around it at the level full alone."""
     wrong = RankVerdict(rank=1, trial=2, trials=5, status="wrong", near=NEAR, **BAD)  # type: ignore[arg-type]
-    text = told(level, failed("wrong", "rank 1"), wrong)
+    text = told(level, failed("wrong", "rank 1"), wrong, replace(wrong, rank=0))
+    assert text.index("rank 0, trial 3") < text.index("rank 1, trial 3")
     assert "rank 1, trial 3: out[3, 5]: expected 0.75, got 7.75" in text
     assert (NEAR in text) == (level == "full")
 

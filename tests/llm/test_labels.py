@@ -87,8 +87,28 @@ def test_references_are_of_a_library() -> None:
 
 
 def test_starter_with_a_kernel_is_a_hybrid() -> None:
-    """A starter that has a plain version and a kernel has both kinds of movement."""
-    assert look(starter_text(find_problem("1"), "cuda")).words() == "hybrid: collectives, symm-mem; 1 kernel"
+    """A starter that uses its kernel has both kinds of movement; one whose kernel is switched off has the plain one."""
+    text = starter_text(find_problem("1"), "cuda")
+    assert look(text).words() == "library: collectives; 1 kernel"
+    used = text.replace("USE_KERNEL = False", "USE_KERNEL = True")
+    assert look(used).words() == "hybrid: collectives, symm-mem; 1 kernel"
+    assert look(text + "\n\ndef other():\n    global USE_KERNEL\n    USE_KERNEL = True\n").label == "hybrid"
+
+
+@pytest.mark.parametrize(
+    ("body", "label"),
+    [
+        ("    if False:\n        dist.all_reduce(t)\n", ""),
+        ("    if not False:\n        dist.all_reduce(t)\n", "library"),
+        ("    if 0:\n        pass\n    else:\n        dist.all_reduce(t)\n", "library"),
+        ("    return t\n    dist.all_reduce(t)\n", ""),
+        ("    if t.numel():\n        return t\n    dist.all_reduce(t)\n", "library"),
+        ("    for _ in t:\n        raise E\n        dist.send(t)\n    dist.all_reduce(t)\n", "library"),
+    ],
+)
+def test_code_that_cannot_run(body: str, label: str) -> None:
+    """Code behind a constant or a return moves nothing; what may run counts."""
+    assert look(f"{HEAD}def solution(t):\n{body}").label == label
 
 
 def test_breach_is_told_in_words() -> None:
@@ -136,7 +156,9 @@ def test_what_ran_and_the_source_do_not_agree() -> None:
     hidden = with_run(look(f"{head}def solution(x):\n    exec(CODE)\n"), ran("all_reduce"))
     assert (hidden.label, hidden.doubt) == ("library", "collectives ran that the source does not show")
     assert hidden.breach("library") == hidden.doubt
-    unused = with_run(look(f"{head}def solution(x):\n    if False:\n        dist.send(x)\n"), ran("add", kind="kernel"))
+    unused = with_run(
+        look(f"{head}def solution(x):\n    if x.numel() < 0:\n        dist.send(x)\n"), ran("add", kind="kernel")
+    )
     assert (unused.label, unused.doubt) == ("", "messages of the source did not run")
     assert unused.breach("custom") == f"custom was asked for, this looks like none; {unused.doubt}"
     agreed = with_run(look(f"{head}def solution(x):\n    dist.all_reduce(x)\n"), ran("all_reduce"))

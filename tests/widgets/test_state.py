@@ -13,7 +13,17 @@ from tests.widgets import model_script, script
 from widgets.output import KEEP_LINES
 from widgets.state import KEEP_NOTICES, RunView, Speed, reduce
 from workbench import events
-from workbench.events import Diagnostic, Event, FirstVerdict, Log, Notice, PhaseChanged, RankSummary, Status, WatchChanged
+from workbench.events import (
+    Diagnostic,
+    Event,
+    FirstVerdict,
+    Log,
+    Notice,
+    PhaseChanged,
+    RankSummary,
+    Status,
+    WatchChanged,
+)
 
 
 def statuses(view: RunView, world: int = 2) -> list[tuple[Status | None, bool]]:

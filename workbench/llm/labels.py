@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from workbench.errors import UsageError
 from workbench.events import Profile, Ran
 from workbench.judge.profiles import MOST_RAN
+from workbench.llm.live import without_dead_branches
 from workbench.strict import nearest
 
 LABELS: Mapping[str, str] = {
@@ -134,7 +135,7 @@ def _has_data(one: Ran) -> bool:
 def look(text: str) -> Look:
     """What the source moves data with, as far as ``solution`` and the module itself reach; nothing for broken text."""
     try:
-        tree = ast.parse(text)
+        tree = without_dead_branches(ast.parse(text))
     except (SyntaxError, ValueError, RecursionError):
         return NOTHING
     nodes = list(_reached(tree))
