@@ -165,7 +165,7 @@ class LlmSettings:
     input_price: float = setting(-1.0, "US dollars a million tokens sent; negative = as litellm knows it", least=-1)
     output_price: float = setting(-1.0, "the same for tokens of replies", least=-1)
     require: str = setting(
-        "", "what may move data, as a wish and a label: library, hybrid, custom, or names of movers", "--require"
+        "", "what may move data, as a wish and a label: library, hybrid, custom, or movers and backends", "--require"
     )
     templates: str = setting("", "folder with templates of your own; those not in it are pkwb's", path="file")
 

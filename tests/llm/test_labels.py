@@ -115,8 +115,37 @@ def test_breach_is_told_in_words() -> None:
     """What is not as it was asked for is told; it is never an error."""
     found = look(HEAD + SEEN["both"][0])
     assert found.breach("custom") == "custom was asked for, this looks hybrid"
-    assert found.breach("symm-mem") == "only symm-mem were asked for, this uses collectives too"
+    assert found.breach("symm-mem") == "only symm-mem was asked for, this uses collectives too"
     assert found.breach("hybrid") == found.breach("symm-mem, collectives") == found.breach("") == ""
+
+
+@pytest.mark.parametrize(
+    ("required", "breach"),
+    [
+        ("cuda", ""),
+        ("cuda, symm-mem, collectives", ""),
+        (
+            "triton",
+            "only triton was asked for, this uses CUDA kernels too; Triton kernels were asked for, this has none",
+        ),
+        ("cuda, triton", "Triton kernels were asked for, this has none"),
+        ("cuda, collectives", "only cuda, collectives was asked for, this uses symm-mem too"),
+    ],
+)
+def test_a_backend_can_be_asked_for(required: str, breach: str) -> None:
+    """What kernels are written in can be asked for, alone or beside what moves data, and what is missing is told."""
+    used = starter_text(find_problem("1"), "cuda").replace("USE_KERNEL = False", "USE_KERNEL = True")
+    check_required(required)
+    assert look(used).breach(required) == breach
+    assert look(used).languages == ("cuda",)
+
+
+def test_a_model_is_told_which_backend() -> None:
+    """The prompt names the language of the kernels, and what may move data where that was asked for too."""
+    assert requirement_text("triton") == "The work must be done by Triton kernels, and by no others of your own."
+    both = requirement_text("cuda,symm-mem")
+    assert both.startswith("Data must move between ranks by nothing but symm-mem")
+    assert "CUDA kernels" in both
 
 
 def test_unknown_requirement() -> None:

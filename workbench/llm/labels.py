@@ -30,6 +30,8 @@ MOVERS: Mapping[str, str] = {
     "shared-memory": "memory of other ranks' processes by CUDA IPC, shared memory or mapped files",
 }
 """What can move data between ranks, by name."""
+LANGUAGES: Mapping[str, str] = {"cuda": "CUDA kernels", "triton": "Triton kernels"}
+"""Backends by what their kernels are written in."""
 _LIBRARY = frozenset({"collectives", "messages", "symm-ops"})
 _SEEN_TO_RUN = frozenset({"collectives", "messages"})
 """Movers that a profile tells by name."""
@@ -75,6 +77,8 @@ class Look:
     """Kernels that the source holds: Triton functions, and ``__global__`` in its texts."""
     names: tuple[str, ...] = ()
     """Their names, as far as they are written out."""
+    languages: tuple[str, ...] = ()
+    """Which of LANGUAGES they are written in."""
     doubt: str = ""
     """Where the source and what ran do not agree; empty where they do, and where nothing is known to have run."""
 
@@ -90,8 +94,13 @@ class Look:
     def _other(self, required: str) -> str:
         if required in LABELS:
             return "" if self.label == required else f"{required} was asked for, this looks {self.label or 'like none'}"
-        others = [mover for mover in self.movers if mover not in _names(required)]
-        return f"only {required} were asked for, this uses {', '.join(others)} too" if others else ""
+        named = set(_names(required))
+        others = [mover for mover in self.movers if named & MOVERS.keys() and mover not in named]
+        others += [LANGUAGES[name] for name in self.languages if named & LANGUAGES.keys() and name not in named]
+        missing = [LANGUAGES[name] for name in LANGUAGES if name in named and name not in self.languages]
+        found = [f"only {required} was asked for, this uses {', '.join(others)} too"] if others else []
+        found += [f"{' and '.join(missing)} were asked for, this has none"] if missing else []
+        return "; ".join(found)
 
 
 NOTHING = Look("", (), 0)
@@ -142,17 +151,25 @@ def look(text: str) -> Look:
     seen = {mover for name in _mentioned(nodes, _aliases(tree)) if (mover := _mover(name))}
     texts = [node.value for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str)]
     seen |= {mover for text in texts for pattern, mover in _IN_TEXT if pattern.search(text)}
-    kernels = [node.name for node in nodes if isinstance(node, ast.FunctionDef) and _is_triton(node)]
-    kernels += [name for text in texts for name in _KERNEL.findall(text)]
-    movers = tuple(name for name in MOVERS if name in seen)
-    return Look(_label(seen), movers, len(kernels), tuple(dict.fromkeys(filter(None, kernels))))
+    written = {
+        "cuda": [name for text in texts for name in _KERNEL.findall(text)],
+        "triton": [node.name for node in nodes if isinstance(node, ast.FunctionDef) and _is_triton(node)],
+    }
+    kernels = [name for names in written.values() for name in names]
+    return Look(
+        _label(seen),
+        tuple(name for name in MOVERS if name in seen),
+        len(kernels),
+        tuple(dict.fromkeys(filter(None, kernels))),
+        tuple(language for language, names in written.items() if names),
+    )
 
 
 def check_required(required: str) -> None:
-    """UsageError where ``--require`` names neither a label nor movers."""
+    """UsageError where ``--require`` names neither a label nor movers and backends."""
     for name in _names(required):
-        if name not in MOVERS and required not in LABELS:
-            known = [*LABELS, *MOVERS]
+        if name not in MOVERS and name not in LANGUAGES and required not in LABELS:
+            known = [*LABELS, *MOVERS, *LANGUAGES]
             raise UsageError(f"--require {required}: {name!r} is not known{nearest(name, known)}; {_known()}")
 
 
@@ -163,8 +180,11 @@ def requirement_text(required: str) -> str:
         return ""
     if required in LABELS:
         return f"Wanted is a version in which {LABELS[required]}."
-    named = "; ".join(f"{name}: {MOVERS[name]}" for name in _names(required))
-    return f"Data must move between ranks by nothing but {named}."
+    movers = "; ".join(f"{name}: {MOVERS[name]}" for name in _names(required) if name in MOVERS)
+    written = " and ".join(LANGUAGES[name] for name in _names(required) if name in LANGUAGES)
+    said = [f"Data must move between ranks by nothing but {movers}."] if movers else []
+    said += [f"The work must be done by {written}, and by no others of your own."] if written else []
+    return " ".join(said)
 
 
 def _names(required: str) -> list[str]:
@@ -172,7 +192,7 @@ def _names(required: str) -> list[str]:
 
 
 def _known() -> str:
-    return f"one of {', '.join(LABELS)}, or one or more of {', '.join(MOVERS)} with commas between"
+    return f"one of {', '.join(LABELS)}, or one or more of {', '.join([*MOVERS, *LANGUAGES])} with commas between"
 
 
 def _label(movers: set[str]) -> str:
