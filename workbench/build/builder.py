@@ -102,9 +102,10 @@ def main(fd: int, options: str) -> None:
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     chosen = json.loads(options)
-    cache = Cache(Path(chosen["folder"]), chosen["limit_bytes"])
-    asyncio.run(_serve(fd, cache, chosen["python"]))
-    shutil.rmtree(chosen["home"], ignore_errors=True)
+    try:
+        asyncio.run(_serve(fd, Cache(Path(chosen["folder"]), chosen["limit_bytes"]), chosen["python"]))
+    finally:
+        shutil.rmtree(chosen["home"], ignore_errors=True)
 
 
 async def _serve(fd: int, cache: Cache, python: str) -> None:
