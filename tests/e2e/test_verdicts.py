@@ -123,7 +123,7 @@ def test_processes_left_behind(sitting: Sitting) -> None:
 def test_screen_answers_during_a_run(sitting: Sitting) -> None:
     """While ranks run, panes open, help opens, and text can be typed."""
     number = sitting.run_until(candidates.HANGS_ON_1)
-    sitting.go("2", "rank 1")
+    sitting.go("2", lambda: "rank 1" in sitting.pane("2 Topo"))
     sitting.press("help")
     sitting.until(lambda: "Topology" in sitting.pane("Help"))
     sitting.press("escape")
