@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from itertools import repeat
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 torch = pytest.importorskip("torch", reason="torch is not installed for this Python")
 
+from workbench.ranks import candidate
 from workbench.ranks.pitch import _ROWS, measure_pitch
 from workbench.ranks.timing import Timed
 
@@ -77,3 +79,19 @@ def test_all_ranks_make_as_many_rows(gpu: torch.device) -> None:
 def test_processors_have_none() -> None:
     """CPU ranks start no kernels, and make no calls for it."""
     assert measure_pitch(Calls(then=row(1)), torch.device("cpu"), 0) == 0  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(("shares", "told"), [(False, 1900), (True, 0)], ids=["a GPU of its own", "a shared GPU"])
+def test_ranks_that_share_a_gpu_do_not_measure_it(shares: bool, told: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ranks that share a GPU hold each other up and are never timed: they stand by at once, without a pitch."""
+    said: list[dict[str, Any]] = []
+    control = SimpleNamespace(send=said.append, receive=lambda: None)
+    place = SimpleNamespace(device="cpu", gpu=0, threads=1, rank=0, world=1, store="", slots=None, shares_gpu=shares)
+    device = SimpleNamespace(set_up=lambda *_: None, most_mhz=lambda: PEAK, tensor_device=torch.device("cpu"))
+    monkeypatch.setattr(candidate, "make_device", lambda _name: device)
+    monkeypatch.setattr(candidate, "init_group", lambda *_: None)
+    monkeypatch.setattr(candidate, "Timer", lambda *_: None)
+    monkeypatch.setattr(candidate, "_first_collective", lambda *_: None)
+    monkeypatch.setattr(candidate, "measure_pitch", lambda *_: 1900)
+    candidate.CandidateRank(place, control, *[SimpleNamespace()] * 3).main()  # type: ignore[arg-type]
+    assert [message["pitch_ns"] for message in said] == [told]

@@ -45,7 +45,9 @@ class RankPlace:
     world: int
     device: str
     gpu: int
-    """Index of its GPU, which other ranks may share; without meaning on the CPU."""
+    """Index of its GPU; without meaning on the CPU."""
+    shares_gpu: bool = False
+    """Whether other ranks have the same one; then nothing is timed."""
     threads: int
     store: str
     slots: Slots
@@ -74,12 +76,15 @@ class CandidateRank:
         self._timer = Timer(self._device, self._place.slots, self._place.rank)
         self._most_mhz = self._device.most_mhz()
         _first_collective(self._device.tensor_device)
-        pitch_ns = measure_pitch(self._timer, self._device.tensor_device, self._most_mhz)
+        pitch_ns = 0 if self._place.shares_gpu else self._pitch()
         self._control.send({"event": "ready", "torch": torch.__version__, "pitch_ns": pitch_ns})
         message = self._control.receive()
         if message is not None and self._load(message):
             self._serve()
         self._control.receive()  # the parent ends the rank: an exit by itself would count as a death
+
+    def _pitch(self) -> int:
+        return measure_pitch(self._timer, self._device.tensor_device, self._most_mhz)
 
     def _load(self, message: Message) -> bool:
         self._path = message["path"]

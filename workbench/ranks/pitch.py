@@ -12,7 +12,7 @@ from workbench.ranks.timing import Timer
 
 _KERNELS = 100
 _ROWS, _FEWEST = 120, 8
-"""All ranks make as many rows, since they begin each together; some 0.1 s, in which clocks rise from rest."""
+"""All ranks make as many rows, since they begin each together; clocks rise from rest meanwhile."""
 _NEAR_PEAK = 0.95
 """A row counts at no less than this share of the GPU's highest clock."""
 _PATIENCE_NS = 20_000_000

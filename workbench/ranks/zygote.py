@@ -242,6 +242,7 @@ def _serve(message: Message, rank: int, fds: list[int], slots: Slots) -> None:
         world=message["world"],
         device=message["device"],
         gpu=rank_gpu(rank, message["shared_gpus"]),
+        shares_gpu=bool(message["shared_gpus"]),
         threads=message["threads"],
         store=message["store"],
         slots=slots,
