@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from sessions.store import Store, default_path
+from tests.flow.sitting import alive
 from tests.program import environment, pkwb
 
 GOOD = """
@@ -172,15 +173,8 @@ def rank_processes(process: subprocess.Popen[str]) -> list[int]:
 
 def assert_gone(processes: list[int]) -> None:
     """Wait until none of the processes runs; the test's time limit ends a wait in vain."""
-    while any(_runs(process) for process in processes):
+    while any(alive(process) for process in processes):
         time.sleep(0.02)
-
-
-def _runs(process: int) -> bool:
-    try:
-        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
-    except OSError:
-        return False
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
@@ -191,7 +185,7 @@ def test_interruption_leaves_no_rank(sleeping: subprocess.Popen[str], number: si
     output, _ = sleeping.communicate(timeout=30)
     assert sleeping.returncode == 130
     assert json.loads(output.splitlines()[-1])["status"] == "cancelled"
-    assert not [rank for rank in ranks if _runs(rank)]
+    assert not [rank for rank in ranks if alive(rank)]
 
 
 def test_reader_that_goes_away(sleeping: subprocess.Popen[str]) -> None:
@@ -200,7 +194,7 @@ def test_reader_that_goes_away(sleeping: subprocess.Popen[str]) -> None:
     assert sleeping.stdout is not None
     sleeping.stdout.close()
     assert sleeping.wait(timeout=30) == 130
-    assert not [rank for rank in ranks if _runs(rank)]
+    assert not [rank for rank in ranks if alive(rank)]
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="only Linux has a file that is always full")

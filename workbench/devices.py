@@ -80,14 +80,22 @@ def _is_gpu(device: Path) -> bool:
 def visible_gpus(dev: Path = Path("/dev")) -> int:
     """NVIDIA GPUs that ranks may use: the machine's, narrowed by CUDA_VISIBLE_DEVICES.
 
-    As CUDA does, names are read up to the first that is none; of instances (MIG) a process gets one.
+    As CUDA does, names are read up to the first that is none, and one that stands twice leaves none at all; of
+    instances (MIG) a process gets one.
     """
     there = installed_gpus(dev)
     chosen = os.environ.get("CUDA_VISIBLE_DEVICES")
     if chosen is None:
         return there
-    names = list(itertools.takewhile(lambda name: name not in ("", "-1"), map(str.strip, chosen.split(","))))
+    names = list(itertools.takewhile(lambda name: _may_be_gpu(name, there), map(str.strip, chosen.split(","))))
+    if len(set(names)) < len(names):
+        return 0
     return min(there, 1 if any(name.startswith("MIG-") for name in names) else len(names))
+
+
+def _may_be_gpu(name: str, there: int) -> bool:
+    """Whether a name can mean a GPU: a number of one that is there, or a UUID, which is not looked up."""
+    return int(name) < there if name.isdigit() else name.startswith(("GPU-", "MIG-"))
 
 
 def torch_cuda(python: str = "") -> str:

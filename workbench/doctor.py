@@ -13,7 +13,7 @@ from pathlib import Path
 from workbench import __version__
 from workbench.checks.compiling import cache_finding, compiler_without_gpus
 from workbench.checks.findings import Finding, note, ok, problem
-from workbench.checks.gpus import gpu_findings
+from workbench.checks.gpus import gpu_findings, torch_findings
 from workbench.checks.links import link_findings
 from workbench.checks.look import complete_look
 from workbench.checks.probe import Probe, ask_ranks
@@ -69,6 +69,8 @@ def _ranks(settings: Settings, cwd: Path) -> Iterator[Finding]:
         look = complete_look(machine, probe, settings.ranks.world, settings.ranks.share_gpus)
         yield from gpu_findings(look)
         yield from link_findings(look)
+    elif count and probe is not None:
+        yield from torch_findings(probe, count)
     elif not count:
         yield _no_gpus()
         yield compiler_without_gpus()

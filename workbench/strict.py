@@ -55,7 +55,7 @@ def nearest(name: str, known: Iterable[str]) -> str:
 def read_text(place: Place) -> str:
     """The text of the place's file."""
     try:
-        return place.path.read_text(encoding="utf-8")
+        return place.path.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "not UTF-8 text"
         raise place.error(f"cannot be read: {reason}") from None

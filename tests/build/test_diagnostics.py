@@ -32,10 +32,11 @@ def test_cuda_front_end() -> None:
 
 
 def test_caret_below_an_expanded_macro() -> None:
-    """Where the line shown is not the line written, no column is claimed."""
-    shown = "  __attribute__((global)) void scale(float* x) {\n                               ^\n"
-    output = f"cuda.cu(1): error: this declaration may not have extern\n{shown}"
-    assert found(output) == [error("this declaration may not have extern", 1, 0)]
+    """Behind a macro the column counts from the line's end; where no end of it is as written none is claimed."""
+    for shown, column in (("void scale(float* x) {", 17), ("void scale(floats x) {", 0)):
+        line = f"  __attribute__((global)) {shown}\n                               ^\n"
+        output = f"cuda.cu(1): error: this declaration may not have extern\n{line}"
+        assert found(output) == [error("this declaration may not have extern", 1, column)]
 
 
 def test_message_of_several_lines() -> None:
@@ -74,6 +75,13 @@ def test_assembler_of_gpus() -> None:
         "ptxas fatal   : Ptx assembly aborted due to errors\n"
     )
     assert found(output) == [error("ptxas: Not a name of any known instruction: 'bogus'", 4)]
+
+
+def test_kernel_that_the_assembler_refuses() -> None:
+    """What ptxas says of a kernel as a whole is told where the kernel begins, by its own name."""
+    output = "ptxas error   : Entry function '_Z5scalePf' uses too much shared data (0x3d0900 bytes, 0xc000 max)\n"
+    words = "ptxas: Entry function 'scale' uses too much shared data (0x3d0900 bytes, 0xc000 max)"
+    assert found(output) == [error(words, 1)]
 
 
 def test_linker_noise_is_folded() -> None:
@@ -115,11 +123,13 @@ def test_figures_of_kernels() -> None:
 
 
 def test_names_in_namespaces_and_templates() -> None:
-    """A kernel in a namespace or of a template goes by its own name."""
+    """A kernel in a namespace, of a template, or with a struct as its first parameter goes by its own name."""
     lines = "ptxas info : Compiling entry function '{}' for 'sm_90'\nptxas info : Used 8 registers\n"
     for mangled in (
         "_ZN3abc5scaleIfLi3EEEvPT_",
         "_ZN37_GLOBAL__N__48dfbcfe_7_anon_cu__Z1fPf5scaleEPf",
+        "_Z5scale5PeersPf",
+        "_Z5scaleI6__halfEvPT_",
     ):
         assert found(lines.format(mangled))[0].message.startswith("kernel scale:")
 

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from tests.e2e.processes import Process, descendants, holdings, left_of
+from tests.saves import by_rename
 from tests.widgets.terminal import Terminal
 
 SETTINGS = """\
@@ -216,27 +217,3 @@ class Sitting(Terminal):
                 raise AssertionError(f"did not happen in time; left: {left_of(self.known)}\n{self.text}")
             if self._master < 0 or not self.read(0.02):
                 time.sleep(0.02)
-
-
-def by_rename(path: Path, text: str) -> None:
-    """A new file takes the old one's place."""
-    new = path.with_suffix(".new")
-    new.write_text(text)
-    os.replace(new, path)
-
-
-def in_place(path: Path, text: str) -> None:
-    """The same file is written anew."""
-    path.write_text(text)
-
-
-def with_backup(path: Path, text: str) -> None:
-    """The old file becomes a backup, and a new one is made."""
-    os.replace(path, path.with_name(f"{path.name}~"))
-    path.write_text(text)
-
-
-def in_pieces(path: Path, text: str) -> None:
-    """The file is emptied, then written line by line."""
-    with open(path, "w", encoding="utf-8", buffering=1) as file:
-        file.writelines(text.splitlines(keepends=True))

@@ -11,7 +11,8 @@ import pytest
 from tests.e2e import candidates
 from tests.e2e.conftest import Start
 from tests.e2e.processes import with_argument
-from tests.e2e.sitting import SETTINGS, Sitting, by_rename, in_pieces, in_place, with_backup
+from tests.e2e.sitting import SETTINGS, Sitting
+from tests.saves import by_rename, in_pieces, in_place, with_backup
 
 VERDICT, SPEED, HISTORY, EDITOR = "5 Verdict", "6 Speed", "7 History", "1_allreduce_pytorch.py"
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -141,6 +142,38 @@ def test_hostile_flag_from_a_rank(sitting: Sitting) -> None:
         DYNAMIC.replace('functions=["keep"]', 'functions=["keep"], extra_ldflags=["-fplugin=/tmp/x" + str(1)]')
     )
     assert (verdict.status, "is not allowed in extra_ldflags" in verdict.reason) == ("build-error", True)
+
+
+LACKS = CPP.replace("void keep", "extern int gone(int value);\nvoid keep").replace("*= 1.0f", "*= gone(1)")
+LACKED = (7, 0, "undefined symbol gone(int): no source and no library defines it")
+
+
+def test_function_that_nothing_defines(sitting: Sitting) -> None:
+    """A function that is declared, called and nowhere defined is a build error at its declaration; no rank runs."""
+    verdict = sitting.judge(LACKS)
+    assert (verdict.status, verdict.reason.partition(";")[0]) == ("build-error", f"line 7: {LACKED[2]}")
+    assert [(line, column, text.partition(";")[0]) for line, column, text in errors(sitting, verdict)] == [LACKED]
+    assert not [event for event in sitting.of(PhaseChanged, verdict.attempt) if event.phase == "load"]
+
+
+def test_function_that_nothing_defines_from_a_rank(sitting: Sitting) -> None:
+    """The same where the extension is only known in the rank, or a library that the file loads might have it."""
+    late = LACKS.replace('load_inline("keeping"', 'load_inline("".join(["keep", "ing"])')
+    for text in (late, f"{LACKS}\nimport ctypes\n"):
+        verdict = sitting.judge(text)
+        assert verdict.status == "build-error", verdict.reason
+        assert verdict.reason.partition(";")[0].endswith(LACKED[2])
+
+
+def test_function_that_the_file_loads(sitting: Sitting, tmp_path: Path) -> None:
+    """A function of a library that the file loads for all is found, though the build knows nothing of it."""
+    source, library = tmp_path / "gone.cpp", tmp_path / "libgone.so"
+    source.write_text("int gone(int value) { return value; }")
+    subprocess.run(["g++", "-shared", "-fPIC", str(source), "-o", str(library)], check=True)
+    verdict = sitting.judge(f"import ctypes\nctypes.CDLL({str(library)!r}, mode=ctypes.RTLD_GLOBAL)\n{LACKS}")
+    assert verdict.status == "ok", verdict.reason
+    told = [item for item in sitting.of(Diagnostic, verdict.attempt) if item.message.startswith(LACKED[2])]
+    assert {item.severity for item in told} == {"warning"}
 
 
 FORGED = """

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.saves import in_place
 from workbench.config import WatchSettings
 from workbench.events import WatchChanged
 from workbench.files import write_atomic
@@ -69,10 +70,6 @@ async def _watching(path: Path, mode: str, interval: float = 0.05) -> AsyncItera
         await sitting.watcher.stop()
 
 
-def _in_place(path: Path, text: str) -> None:
-    path.write_text(text)
-
-
 def _like_vim(path: Path, text: str) -> None:
     backup = path.with_name(path.name + "~")
     path.rename(backup)
@@ -113,7 +110,7 @@ def _real_vim(path: Path, text: str) -> None:
 
 
 STYLES: dict[str, Callable[[Path, str], None]] = {
-    "in place": _in_place,
+    "in place": in_place,
     "pkwb's own": write_atomic,
     "vim, backup beside": _like_vim,
     "vim, backup elsewhere": _like_vim_with_backup_folder,
@@ -164,7 +161,7 @@ async def test_200_saves_none_lost(kernel: Path) -> None:
 
 
 async def _save_and_see(sitting: Sitting, number: int) -> None:
-    (write_atomic if number % 2 else _in_place)(sitting.path, f"save {number}")
+    (write_atomic if number % 2 else in_place)(sitting.path, f"save {number}")
     await sitting.sees(f"save {number}")
 
 

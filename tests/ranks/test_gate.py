@@ -13,17 +13,11 @@ pytest.importorskip("torch", reason="the ranks run under another interpreter her
 
 import torch
 
+from tests.ranks.kernels.scale import needs_nvrtc
 from workbench.ranks import gate
 from workbench.ranks.gate import KernelGate, Opened, OpenGate, SpinGate, make_gate
 from workbench.ranks.names.utils import kernels
 from workbench.ranks.shared import Field, Slots
-
-
-def _nvrtc_there() -> bool:
-    try:
-        return bool(kernels._nvrtc())
-    except OSError:
-        return False
 
 
 @pytest.mark.skipif(shutil.which("nvcc") is None, reason="this machine has no CUDA compiler (nvcc)")
@@ -39,7 +33,7 @@ def test_nvcc_compiles_it(architecture: str, tmp_path: Path) -> None:
     assert (done.returncode, done.stderr) == (0, "")
 
 
-@pytest.mark.skipif(not _nvrtc_there(), reason="this machine has no NVRTC: pip install nvidia-cuda-nvrtc")
+@needs_nvrtc
 @pytest.mark.parametrize("architecture", ["sm_80", "sm_90a", "sm_100"])
 def test_nvrtc_compiles_it(architecture: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """NVRTC makes of it a kernel that takes an address and four numbers, as ranks launch it."""

@@ -207,4 +207,5 @@ def test_json_has_devices_links_and_rates() -> None:
     """The JSON form names devices, links and their one-way rates."""
     data = json.loads(to_json(_switch(2)))
     assert [device["name"] for device in data["devices"]] == ["cuda:0", "cuda:1"]
-    assert data["links"][0] == {"a": "cuda:0", "b": "NVSwitch", "kind": "NVLink", "gbps": 25, "count": 18}
+    link = {"a": "cuda:0", "b": "NVSwitch", "kind": "NVLink", "gbps": 25, "count": 18, "slot": False}
+    assert data["links"][0] == link

@@ -166,4 +166,4 @@ def test_what_goes_beside_the_links_is_no_cheating() -> None:
 
     assert found.term("link").seconds == pytest.approx(1 / 450)
     assert found.wire.seconds == pytest.approx(1 / 513.02)
-    assert found.wire.words == "1,000,000,000 bytes / 513.02 GB/s, rank 0"
+    assert found.wire.words == "1,000,000,000 bytes / (450 by links + 63.02 by PCIe) GB/s, rank 0"

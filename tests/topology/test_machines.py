@@ -24,7 +24,7 @@ MACHINES: dict[str, tuple[Callable[[], FakeNvml], int, str, float, tuple[str, ..
     "4 H200": (lambda: machines.hopper(4), 4, "switch", GBPS, ("NVSwitch",)),
     "8 H200": (lambda: machines.hopper(8), 8, "switch", GBPS, ("NVSwitch",)),
     "4 A100, mesh": (machines.mesh, 4, "mesh", 3 * 100.0, ()),
-    "4 H100 NVL, bridged": (machines.bridged, 4, "mesh", 300 + 2 * 63.02, ()),
+    "4 H100 NVL, bridged": (machines.bridged, 4, "mesh", 300 + 63.02, ()),
     "one PCIe switch": (machines.one_switch, 4, "tree", 31.51, ("PCIe switch",)),
     "one host bridge": (machines.one_bridge, 4, "tree", 31.51, ("host",)),
     "two sockets": (

@@ -253,9 +253,17 @@ def good_run(number: int = 1, world: int = 2, speedup: float = 1.34) -> list[Eve
     ]
 
 
-def gpu_run(number: int = 1) -> list[Event]:
-    """A good run of which everything is known that is known on GPUs, with flags."""
-    rate = dataclasses.replace(
+def with_rate(rate: Bandwidth, number: int = 1) -> list[Event]:
+    """A good run with other bandwidth figures."""
+    *events, last = good_run(number)
+    assert isinstance(last, Verdict)
+    shown = [rate if isinstance(one, Bandwidth) else one for one in events]
+    return [*shown, dataclasses.replace(last, bandwidth=rate)]
+
+
+def gpu_bandwidth(number: int = 1) -> Bandwidth:
+    """Rates of two GPUs, with what their links give on paper and when measured."""
+    return dataclasses.replace(
         bandwidth(number),
         gbps=212.0,
         peak_gbps=299.0,
@@ -264,25 +272,28 @@ def gpu_run(number: int = 1) -> list[Event]:
         nominal_gbps=450.0,
         nominal_share=0.471,
         nominal_label="NVLink, 18 × 25 = 450 GB/s one way",
-        floor=Floor(
-            ms=0.0107,
-            binding="link",
-            terms_ms={"link": 0.00466, "memory": 0.0009, "compute": 0.0, "latency": 0.006},
-            topology="2 × H200",
-            in_network_ms=0.01,
-        ),
     )
-    *events, last = good_run(number)
+
+
+def gpu_run(number: int = 1) -> list[Event]:
+    """A good run of which everything is known that is known on GPUs, with flags."""
+    floor = Floor(
+        ms=0.0107,
+        binding="link",
+        terms_ms={"link": 0.00466, "memory": 0.0009, "compute": 0.0, "latency": 0.006},
+        topology="2 × H200",
+        in_network_ms=0.01,
+    )
+    *events, last = with_rate(dataclasses.replace(gpu_bandwidth(number), floor=floor), number)
     assert isinstance(last, Verdict)
-    figures = {
-        "bandwidth": rate,
-        "cache": "cold",
-        "launch_ms": LaunchTime(candidate=0.031, reference=0.012),
-        "clock_mhz": 1980.0,
-        "flags": ("noisy", "launch-bound (candidate)", "shared-gpu (rank 0: python 1234)"),
-    }
-    shown = [rate if isinstance(one, Bandwidth) else one for one in events]
-    return [*shown, dataclasses.replace(last, **figures)]
+    known = dataclasses.replace(
+        last,
+        cache="cold",
+        launch_ms=LaunchTime(candidate=0.031, reference=0.012),
+        clock_mhz=1980.0,
+        flags=("noisy", "launch-bound (candidate)", "shared-gpu (rank 0: python 1234)"),
+    )
+    return [*events, known]
 
 
 def timing_run(number: int = 1, samples: int = 63, speedup: float = 1.34) -> list[Event]:

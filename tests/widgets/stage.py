@@ -155,3 +155,27 @@ async def stage(
         if runners:
             place.runner = runners[-1]
         yield place
+
+
+def shown(place: Stage, selector: str) -> bool:
+    """Whether a widget has room on the screen."""
+    widget = place.app.screen_stack[0].query_one(selector)
+    return bool(widget.region.area) and widget.is_on_screen
+
+
+def words(place: Stage, pane: str) -> str:
+    """What a pane says."""
+    widget: Any = place.app.panes[pane]
+    return "\n".join(widget.lines.texts)
+
+
+async def play(place: Stage, events: list[Any]) -> None:
+    """Send events and wait until they are drawn."""
+    for event in events:
+        place.runner.emit(event)
+    await place.pilot.pause(0.1)
+
+
+async def dialog(place: Stage) -> None:
+    """Wait until a question is on screen."""
+    await place.until(lambda: len(place.app.screen_stack) == 2)

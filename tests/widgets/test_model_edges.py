@@ -10,7 +10,7 @@ from tests.widgets.host import flowing
 from tests.widgets.model_script import CODE, MODEL, finished, scripted
 from tests.widgets.model_stage import LLM, another, ask, diff, go, pane, said
 from tests.widgets.script import REFERENCE
-from tests.widgets.stage import Stage, stage
+from tests.widgets.stage import Stage, dialog, stage
 from widgets.messages import ModelAsked
 from widgets.screens.proposal import ProposalScreen
 from widgets.screens.unified import UnifiedDiff
@@ -44,7 +44,7 @@ async def test_keys_go_to_the_panes_of_another_problem(tmp_path: Path) -> None:
         await place.pilot.press("f5")
         await another(place)
         await place.pilot.press("ctrl+o")
-        await place.until(lambda: len(place.app.screen_stack) == 2)
+        await dialog(place)
         await place.pilot.press("0", "p")
         await place.until(lambda: made and made[0].asked)
 

@@ -12,7 +12,7 @@ from textual.widgets import Input, Static
 from sessions.store import Store
 from tests.sessions.samples import source, target, verdict
 from tests.widgets.host import visible
-from tests.widgets.stage import Stage, stage
+from tests.widgets.stage import Stage, dialog, stage
 from widgets.problem_list import ProblemList
 from widgets.screens.picker import PickerScreen
 from workbench.config import RanksSettings
@@ -230,7 +230,7 @@ async def test_staying_changes_nothing(tmp_path: Path) -> None:
         await pick(place, "42")
         await place.until(lambda: len(place.app.screen_stack) == 3)
         await place.pilot.press("escape")
-        await place.until(lambda: len(place.app.screen_stack) == 2)
+        await dialog(place)
 
         assert place.text.startswith("# mine")
         assert not place.runner.closed
@@ -246,7 +246,7 @@ async def test_keys_typed_ahead(tmp_path: Path) -> None:
         question = place.app.screen
         for _ in range(2):
             question.post_message(events.Key("n", "n"))
-        await place.until(lambda: len(place.app.screen_stack) == 2)
+        await dialog(place)
         await place.pilot.pause()
 
         assert isinstance(place.app.screen, PickerScreen)

@@ -10,7 +10,7 @@ from tests.widgets import script
 from tests.widgets.host import NARROW, SIZES, Host, flowing
 from widgets.speed import SpeedPane
 from widgets.state import RunView, Speed
-from workbench.events import Bandwidth, Event, Floor, LaunchTime, RankBandwidth, TimingProgress, Verdict
+from workbench.events import Bandwidth, Floor, LaunchTime, RankBandwidth, TimingProgress, Verdict
 from workbench.target import SharedGpus
 
 
@@ -59,7 +59,7 @@ async def test_distance_to_the_floor() -> None:
     """The floor stands with its terms, and how many times it candidate and reference take."""
     terms = {"link": 0.00466, "memory": 0.0009, "compute": 0.0, "latency": 0.016}
     floor = Floor(ms=0.0207, binding="latency", terms_ms=terms, topology="2 × H200", in_network_ms=0.01)
-    text = await read(script.show(_with_rate(dataclasses.replace(script.bandwidth(1), floor=floor))))
+    text = await read(script.show(script.with_rate(dataclasses.replace(script.bandwidth(1), floor=floor))))
 
     assert "floor 20.7 us, latency binds (link 4.66 us, memory 0.900 us, compute 0, latency 16.0 us)" in text
     assert "10.0 us with in-network reduction, 2 × H200" in text
@@ -70,38 +70,19 @@ async def test_a_floor_that_is_no_limit_says_so() -> None:
     """On CPU ranks the floor rests on a measured rate; on another system it is a what-if."""
     terms = {"link": 0.1, "memory": None, "compute": None, "latency": None}
     floor = Floor(ms=0.1, binding="link", terms_ms=terms, topology="2 CPU ranks", measured=True)
-    text = await read(script.show(_with_rate(dataclasses.replace(script.bandwidth(1), floor=floor))))
+    text = await read(script.show(script.with_rate(dataclasses.replace(script.bandwidth(1), floor=floor))))
     assert "(link 100 us; the rest not known), 2 CPU ranks, from the measured rate of the link" in text
 
     other = dataclasses.replace(floor, ms=None, topology="MI300X", what_if=True, measured=False)
-    text = await read(script.show(_with_rate(dataclasses.replace(script.bandwidth(1), floor=other))))
+    text = await read(script.show(script.with_rate(dataclasses.replace(script.bandwidth(1), floor=other))))
     assert "floor not known" in text
     assert "what if: MI300X" in text
     assert "the floor" not in text
 
 
-def _with_rate(rate: Bandwidth) -> list[Event]:
-    """A good run with other bandwidth figures."""
-    events = [*script.good_run()]
-    last = events[-1]
-    assert isinstance(last, Verdict)
-    shown = [rate if isinstance(one, Bandwidth) else one for one in events[:-1]]
-    return [*shown, dataclasses.replace(last, bandwidth=rate)]
-
-
 async def test_shares_of_both_rates() -> None:
     """On GPUs the share of the links on paper and the share of what was measured both stand, each named."""
-    rate = dataclasses.replace(
-        script.bandwidth(1),
-        gbps=212.0,
-        peak_gbps=299.0,
-        share=0.709,
-        label="NCCL all_reduce, 2 ranks",
-        nominal_gbps=450.0,
-        nominal_share=0.471,
-        nominal_label="NVLink, 18 × 25 = 450 GB/s one way",
-    )
-    text = await read(script.show(_with_rate(rate)))
+    text = await read(script.show(script.with_rate(script.gpu_bandwidth())))
 
     assert "bandwidth 212 of 450 GB/s, 47% of nominal, 71% of measured" in text
     assert "nominal NVLink, 18 × 25 = 450 GB/s one way" in text
@@ -114,7 +95,7 @@ async def test_ranks_that_need_different_bytes() -> None:
         RankBandwidth(rank=rank, needed_bytes=0, gbps=gbps, share=None, nominal_gbps=450.0, nominal_share=gbps / 450)
         for rank, gbps in enumerate((225.0, 45.0))
     )
-    text = await read(script.show(_with_rate(dataclasses.replace(script.bandwidth(1), ranks=ranks))))
+    text = await read(script.show(script.with_rate(dataclasses.replace(script.bandwidth(1), ranks=ranks))))
 
     assert "by rank rank 0 225 GB/s (50% of nominal), rank 1 45.0 GB/s (10% of nominal)" in text
 
@@ -122,7 +103,7 @@ async def test_ranks_that_need_different_bytes() -> None:
 async def test_nothing_has_to_move() -> None:
     """Where a result needs no byte of another rank, no bandwidth is claimed, and what the reference moves is told."""
     rate = dataclasses.replace(script.bandwidth(1), needed_bytes=0, gbps=0.0, share=None)
-    text = await read(script.show(_with_rate(rate)))
+    text = await read(script.show(script.with_rate(rate)))
 
     assert "bandwidth no byte needs to move; reference 2.10 MB" in text
     assert "GB/s" not in text

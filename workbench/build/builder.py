@@ -19,6 +19,7 @@ from typing import Any
 from workbench.build.assembly import Code
 from workbench.build.cache import Cache
 from workbench.build.jobs import Slots
+from workbench.build.linked import build_complete
 from workbench.build.making import Order
 from workbench.build.model import Finding, Result, plain, read_request
 from workbench.build.service import BuildService
@@ -59,7 +60,7 @@ class Builder:
     async def _build(self, number: int, message: Message) -> None:
         order = _order(message)
         try:
-            result = await self._service.build(order, lambda found: self._early(number, found))
+            result = await build_complete(self._service, order, lambda found: self._early(number, found))
         except Exception as error:
             result = Result(name=order.request.name, ok=False, way="none", reason=_words(error), machine=True)
         finally:

@@ -53,7 +53,7 @@ def kernel_figures(output: str, text: str) -> Iterator[Finding]:
     kernel, spilled = "", 0
     for line in output.splitlines():
         if entry := _ENTRY.search(line):
-            kernel, spilled = _plain_name(entry[1]), 0
+            kernel, spilled = plain_name(entry[1]), 0
         elif spills := _SPILLS.search(line):
             spilled = int(spills[2]) + int(spills[3])
         elif (used := _USED.search(line)) and kernel:
@@ -94,13 +94,18 @@ def _edg(found: re.Match[str], after: Sequence[str], texts: dict[str, str]) -> F
 
 
 def _caret(after: Sequence[str], text: str, line: int) -> int:
-    """The column under which the caret stands; 0 where the line shown is not the line written, as after a macro."""
+    """The column under which the caret stands; 0 where the line shown is not the line written.
+
+    A macro is shown as what it stands for: what is written up to the caret counts, or else what is written from it on.
+    """
     lines = text.splitlines()
-    source = lines[line - 1] if 0 < line <= len(lines) else ""
+    source = lines[line - 1].rstrip() if 0 < line <= len(lines) else ""
     for shown, mark in pairwise(after[:7]):
         if mark.strip() == "^":
-            column = mark.index("^") - 2
-            return column + 1 if 0 <= column <= len(source) and shown[2 : column + 2] == source[:column] else 0
+            column, rest = mark.index("^") - 2, shown[mark.index("^") :].rstrip()
+            if 0 <= column <= len(source) and shown[2 : column + 2] == source[:column]:
+                return column + 1
+            return len(source) - len(rest) + 1 if rest and source.endswith(rest) else 0
     return 0
 
 
@@ -115,10 +120,16 @@ def _gcc(found: re.Match[str], included: tuple[str, int]) -> Finding:
 
 
 def _of_tool(line: str, found: re.Match[str], texts: dict[str, str]) -> Finding:
-    """A message without a place. What ptxas quotes stands at the one line of inline assembly that holds it, if any."""
-    message = found["message"].strip() or line.strip()
+    """A message without a place. What ptxas says of a kernel stands there, what it quotes at the one line of inline
+    assembly that holds it, if any."""
+    message, text = found["message"].strip() or line.strip(), texts.get(CUDA_UNIT, "")
     quoted = re.search(r"'([^']+)'", message) if line.startswith("ptxas") else None
-    where = _only_line(quoted[1], texts.get(CUDA_UNIT, "")) if quoted else 0
+    where = 0
+    if quoted and quoted[1].startswith("_Z"):
+        kernel = plain_name(quoted[1])
+        where, message = _line_of_kernel(kernel, text), message.replace(quoted[1], kernel)
+    elif quoted:
+        where = _only_line(quoted[1], text)
     program = line.split()[0].rstrip(":")
     words = message if found.re is _LINKER else f"{program}: {message}"
     return Finding(severity="error", message=words, unit=CUDA_UNIT if where else "", line=where)
@@ -135,13 +146,15 @@ def _line_of_kernel(name: str, text: str) -> int:
     return text.count("\n", 0, found[0].start()) + 1 if len(found) == 1 else 0
 
 
-def _plain_name(mangled: str) -> str:
-    """The kernel's own name, without namespaces, template arguments and types."""
-    rest = re.match(r"_ZN?(?P<names>.*)", mangled)
+def plain_name(mangled: str) -> str:
+    """The own name of a function, variable or class, without namespaces, template arguments and types."""
+    rest = re.match(r"_Z(?:T[VTIS])?(?P<nested>N[rVK]*[RO]?)?(?P<names>\d.*)", mangled)
     name, text = mangled, rest["names"] if rest else ""
     while size := re.match(r"\d+", text):
         start, length = size.end(), int(size[0])
         name, text = text[start : start + length], text[start + length :]
+        if rest and not rest["nested"]:  # what follows is the type of a parameter
+            break
     return name
 
 

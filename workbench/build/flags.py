@@ -5,6 +5,7 @@ options from files or writes elsewhere.
 from __future__ import annotations
 
 import dataclasses
+import keyword
 import os
 import re
 import shlex
@@ -82,8 +83,9 @@ _KINDS: dict[str, tuple[str, tuple[str, ...], str]] = {
 
 
 def checked(request: Request) -> tuple[Request, tuple[Finding, ...]]:
-    """The request with its flags as single words and its folders absolute, and an error for each flag not allowed."""
-    findings: list[Finding] = []
+    """The request with its flags as single words and its folders absolute, and an error for what is not allowed: flags,
+    and a name that no module can have."""
+    findings = [Finding(severity="error", message=words) for words in _wrong_name(request.name)]
     found: dict[str, Any] = {}
     for field, (argument, allowed, words) in _KINDS.items():
         flags, wrong = _words(getattr(request, field))
@@ -94,6 +96,11 @@ def checked(request: Request) -> tuple[Request, tuple[Finding, ...]]:
     for_nvcc = (*found["cuda_flags"], *includes) if request.cuda else ()
     findings += [Finding(severity="error", message=_of_a_shell(word)) for word in for_nvcc if not _SAFE.fullmatch(word)]
     return dataclasses.replace(request, includes=includes, **found), tuple(findings)
+
+
+def _wrong_name(name: str) -> list[str]:
+    right = name.isidentifier() and not keyword.iskeyword(name)
+    return [] if right else [f"{name!r} cannot be the name of a module: use letters, digits and _"]
 
 
 def names_architecture(flags: Sequence[str]) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import re
 import signal
 import time
@@ -11,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from workbench.build import fast
+from workbench.build import fast, torch_headers
 from workbench.build.cache import Cache, Entry
 from workbench.build.diagnostics import findings, first_error
 from workbench.build.full import full_commands, unit_text
@@ -21,6 +22,8 @@ from workbench.build.keys import content_key, library_key, stands_alone, static_
 from workbench.build.model import CPP_UNIT, CUDA_UNIT, Command, Finding, Request, Result, Toolchain, Way, plain
 from workbench.build.phases import compile_cuda
 from workbench.build.precompiled import PrecompiledHeaders, at_fault
+from workbench.build.racing import Build, first_good
+from workbench.build.torch_headers import Without
 
 MadeBy = Literal["slim", "full"]
 
@@ -29,6 +32,8 @@ _OUT_OF_MEMORY = re.compile(
     r"out of memory|bad_alloc|virtual memory exhausted|signal 9\b|Cannot allocate memory|Killed"
 )
 _LONGEST_LINE = 300
+_PLENTY = 8
+"""With room for so many compilers a build with all of torch's headers starts beside the one with fewer."""
 _NO_ROOM = re.compile("No space left on device|Disk quota exceeded|File too large")
 _OF_THE_TEXT = re.compile(rf"\s|(?:{'|'.join(map(re.escape, (CUDA_UNIT, CPP_UNIT)))})[(:]\d+(?!.*\berror writing to)")
 """Lines of a compiler that quote the user's text or are about it."""
@@ -85,15 +90,29 @@ class Maker:
         return _result(order.request, entry, "cached") if entry is not None else None
 
     async def full(self, order: Order, *, behind: bool = False) -> Result:
-        """Build with torch's own headers; ``behind``: a quick build that runs beside it goes first."""
+        """Build with torch's own headers; ``behind``: a quick build that runs beside it goes first.
+
+        What a text has no use for is left out at first. What does not compile then is built with all of them.
+        """
         slots = self._slots.behind() if behind else self._slots
-        with self._cache.workplace() as place:
-            header = await self._headers.lay(order.request, place)
-            result = await self._full(order, place, slots, header)
-            if header and at_fault(result, place):
-                result = await self._full(order, place, slots)
-        self._headers.prepare(order.request)
-        return result
+        without = torch_headers.left_out(order.request, self._toolchain)
+        if without is None:
+            result = await self._full(order, slots)
+            self._headers.prepare(order.request, without)
+            return result
+        fewer, whole = await self._race(order, slots, without)
+        self._headers.prepare(order.request, None if whole is not None and whole.ok else without)
+        return whole or fewer
+
+    async def _race(self, order: Order, slots: Slots, without: Without) -> tuple[Result, Result | None]:
+        ends = time.monotonic() + order.limit
+
+        def whole() -> Build:
+            return self._full(dataclasses.replace(order, limit=ends - time.monotonic()), slots.behind())
+
+        fewer = self._full(order, slots, without)
+        together = slots.count >= _PLENTY
+        return await first_good(fewer, whole, together=together, goes_on=lambda result: not result.machine)
 
     async def idle(self) -> None:
         """Wait until nothing is made in the background."""
@@ -103,8 +122,20 @@ class Maker:
         """End what is made in the background."""
         await self._headers.close()
 
-    async def _full(self, order: Order, place: Path, slots: Slots, header: str = "") -> Result:
-        stages = full_commands(order.request, self._toolchain, order.arch, f"{order.request.name}.so", header)
+    async def _full(self, order: Order, slots: Slots, without: Without | None = None) -> Result:
+        with self._cache.workplace() as place:
+            torch_headers.write(without, self._toolchain, place)
+            header = await self._headers.lay(order.request, without, place)
+            result = await self._compiled(order, place, slots, without, header)
+            if header and at_fault(result, place):
+                result = await self._compiled(order, place, slots, without)
+        return result
+
+    async def _compiled(
+        self, order: Order, place: Path, slots: Slots, without: Without | None, header: str = ""
+    ) -> Result:
+        tools = torch_headers.with_fewer(self._toolchain, without)
+        stages = full_commands(order.request, tools, order.arch, f"{order.request.name}.so", header)
         return await self._make(order, "full", stages, place, slots)
 
     async def slim(self, order: Order) -> Result:

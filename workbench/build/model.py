@@ -90,7 +90,8 @@ class Finding:
 
 @dataclass(frozen=True, kw_only=True)
 class Result:
-    """What became of a request. ``library`` is empty unless it was built and can be loaded."""
+    """What became of a request. ``library`` is empty unless it was built; it is there, and the result not ``ok``, where
+    the library lacks names that only the candidate itself could bring."""
 
     name: str
     ok: bool

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import keyword
-
 from workbench.build.model import Request, Toolchain
 
 
 def obstacle(request: Request, toolchain: Toolchain) -> str:
     """Why nothing can be built from this request here; empty when it can."""
-    if not request.name.isidentifier() or keyword.iskeyword(request.name):
-        return f"{request.name!r} cannot be the name of a module: use letters, digits and _"
     if not toolchain.torch_root:
         return f"{toolchain.python} has no torch: install it there, or set ranks.python to an interpreter that has it"
     if not toolchain.cxx:

@@ -12,11 +12,13 @@ import os
 import re
 from pathlib import Path
 
+from workbench.build import torch_headers
 from workbench.build.cache import Cache
 from workbench.build.full import precompiled_header_command, uses_precompiled_command
 from workbench.build.jobs import JOB_BYTES, Slots, available_bytes
 from workbench.build.keys import content_key
 from workbench.build.model import CPP_UNIT, Request, Result, Toolchain
+from workbench.build.torch_headers import Without
 
 _SOURCE = "early.h"
 FILE = f"{_SOURCE}.gch"
@@ -38,11 +40,11 @@ class PrecompiledHeaders:
         self._tried: set[str] = set()
         self._making: asyncio.Task[None] | None = None
 
-    async def lay(self, request: Request, place: Path) -> str:
+    async def lay(self, request: Request, without: Without | None, place: Path) -> str:
         """Put the header into a job's folder; its name for the compiler, empty where there is none."""
         if not self._serves(request):
             return ""
-        entry = await asyncio.to_thread(self._cache.find, self._key(request))
+        entry = await asyncio.to_thread(self._cache.find, self._key(request, without))
         if entry is None:
             return ""
         try:
@@ -52,14 +54,14 @@ class PrecompiledHeaders:
         _write(place / _SOURCE)
         return _SOURCE
 
-    def prepare(self, request: Request) -> None:
+    def prepare(self, request: Request, without: Without | None) -> None:
         """Begin to make the header for builds like this one, unless that was tried before or there is no room."""
-        key = self._key(request)
+        key = self._key(request, without)
         idle = self._making is None or self._making.done()
         room = self._cache.limit >= _LEAST_CACHE and available_bytes() >= 2 * JOB_BYTES
         if self._serves(request) and idle and room and key not in self._tried:
             self._tried.add(key)
-            self._making = asyncio.ensure_future(self._make(request, key))
+            self._making = asyncio.ensure_future(self._make(request, without, key))
 
     async def made(self) -> None:
         """Wait until nothing is being made."""
@@ -72,38 +74,41 @@ class PrecompiledHeaders:
             self._making.cancel()
         await self.made()
 
-    async def _make(self, request: Request, key: str) -> None:
+    async def _make(self, request: Request, without: Without | None, key: str) -> None:
         with contextlib.suppress(OSError), self._cache.workplace() as place:
             if await asyncio.to_thread(self._cache.find, key) is not None:
                 return
             _write(place / _SOURCE)
-            slots = Slots(1).behind()
-            command = precompiled_header_command(self._toolchain, request, _SOURCE, FILE)
-            if (await slots.run(command, place, _LIMIT_S)).ok and await self._is_taken(request, place, slots):
+            torch_headers.write(without, self._toolchain, place)
+            tools, slots = torch_headers.with_fewer(self._toolchain, without), Slots(1).behind()
+            command = precompiled_header_command(tools, request, _SOURCE, FILE)
+            if (await slots.run(command, place, _LIMIT_S)).ok and await _is_taken(tools, request, place, slots):
                 await asyncio.to_thread(self._cache.publish, key, place / FILE, {"made_by": "header"})
                 self._keep_newest()
-
-    async def _is_taken(self, request: Request, place: Path, slots: Slots) -> bool:
-        """Whether the compiler, asked which headers it reads, names the precompiled one."""
-        _write(place / CPP_UNIT)
-        command = uses_precompiled_command(self._toolchain, request, _SOURCE)
-        done = await slots.run(command, place, _LIMIT_S)
-        return done.ok and _TAKEN.search(done.output) is not None
 
     def _keep_newest(self) -> None:
         made = [entry for entry in self._cache.entries() if entry.made_by == "header"]
         for entry in made[:-_MOST_KEPT]:
             self._cache.remove(entry.key)
 
-    def _key(self, request: Request) -> str:
-        command = precompiled_header_command(self._toolchain, request, _SOURCE, FILE)
-        return content_key("header", self._toolchain, argv=command.argv)
+    def _key(self, request: Request, without: Without | None) -> str:
+        tools = torch_headers.with_fewer(self._toolchain, without)
+        command = precompiled_header_command(tools, request, _SOURCE, FILE)
+        replaced = torch_headers.REPLACED[without] if without else {}
+        return content_key("header", tools, argv=command.argv, replaced=dict(replaced))
 
     def _serves(self, request: Request) -> bool:
         """Whether all headers below torch/extension.h are torch's own, the system's and the compiler's for sure."""
         own = request.includes or any(flag.startswith("-I") for flag in request.cpp_flags)
         variables = any(map(os.environ.get, ("CPATH", "CPLUS_INCLUDE_PATH")))
         return bool(request.cpp and self._toolchain.torch_includes) and not (own or variables)
+
+
+async def _is_taken(tools: Toolchain, request: Request, place: Path, slots: Slots) -> bool:
+    """Whether the compiler, asked which headers it reads, names the precompiled one."""
+    _write(place / CPP_UNIT)
+    done = await slots.run(uses_precompiled_command(tools, request, _SOURCE), place, _LIMIT_S)
+    return done.ok and _TAKEN.search(done.output) is not None
 
 
 def _write(file: Path) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import dataclasses
 import time
 from functools import partial
@@ -16,6 +15,7 @@ from workbench.build.jobs import Slots
 from workbench.build.making import MadeBy, Maker, Order
 from workbench.build.model import Finding, Result, Toolchain
 from workbench.build.obstacles import obstacle
+from workbench.build.racing import first_good
 from workbench.build.sharing import Early, Shared
 
 _TOGETHER = 4
@@ -96,19 +96,14 @@ class BuildService:
         why = "" if self._full_only(order) else fast.obstacle(order.request, self.toolchain)
         if self._full_only(order) or why:
             return dataclasses.replace(await self._maker.full(order), slim_note=why)
-        full = asyncio.ensure_future(self._maker.full(order, behind=True)) if self._together else None
-        try:
-            slim = await self._maker.slim(order)
-            if slim.ok:
-                return slim
+
+        def goes_on(slim: Result) -> bool:
             early(slim.findings)
-            decided = await (full or self._maker.full(order))
-            return self._decided(slim, decided)
-        finally:
-            if full is not None:
-                full.cancel()
-                with contextlib.suppress(asyncio.CancelledError):
-                    await full
+            return True
+
+        behind = partial(self._maker.full, order, behind=self._together)
+        slim, full = await first_good(self._maker.slim(order), behind, together=self._together, goes_on=goes_on)
+        return slim if full is None else self._decided(slim, full)
 
     def _decided(self, slim: Result, full: Result) -> Result:
         """The full build's word counts, unless a CPU build of torch lacks a header that it would have needed."""

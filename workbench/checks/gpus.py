@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 
 from workbench.checks.findings import Finding, note, ok, problem
 from workbench.checks.look import GpuLook
+from workbench.checks.probe import Probe
 from workbench.topology.chosen import chosen_names
 from workbench.topology.gpu_state import GpuState
 
@@ -33,9 +34,12 @@ def _driver(look: GpuLook) -> Iterator[Finding]:
 
 
 def _torch(look: GpuLook) -> Iterator[Finding]:
-    probe, count = look.probe, len(look.machine.gpus)
-    if probe is None:
-        return
+    if look.probe is not None:
+        yield from torch_findings(look.probe, len(look.machine.gpus))
+
+
+def torch_findings(probe: Probe, count: int) -> Iterator[Finding]:
+    """What the ranks' torch makes of ``count`` GPUs."""
     if not probe.cuda:
         remedy = "ranks run on the CPU; for GPUs set ranks.python to an interpreter with a CUDA build of torch"
         yield note("cuda", "the ranks' torch is a CPU build", remedy)
@@ -66,7 +70,12 @@ def _gpus(look: GpuLook) -> Iterator[Finding]:
     gpus = look.machine.gpus
     kinds = Counter((gpu.name, f"{gpu.memory_bytes / _GB:.0f} GB") for gpu in gpus)
     value = ", ".join(f"{count} × {name}, {memory}" for (name, memory), count in kinds.items())
-    if len(gpus) >= look.world:
+    if look.probe is None or not look.probe.cuda:
+        yield note("gpus", value, "not used as long as the ranks' interpreter has no torch that is built for CUDA")
+    elif any(gpu.split for gpu in gpus) and look.world > 1:
+        meaning = "in parts (MIG), of which CUDA gives a process one: use --ranks 1, or ask for whole GPUs"
+        yield note("gpus", value, meaning)
+    elif len(gpus) >= look.world:
         yield ok("gpus", value, f"with --device auto each of {look.world} ranks takes one, with NCCL")
     elif look.share_gpus:
         yield note("gpus", value, f"{look.world} ranks share them: results are judged, nothing is timed")
@@ -109,10 +118,14 @@ def _processes(look: GpuLook) -> Iterator[Finding]:
     users = [
         f"gpu {gpu.label}: {', '.join(who.words for who in gpu.holders)}" for gpu in look.machine.gpus if gpu.holders
     ]
+    hidden = [gpu.label for gpu in look.machine.gpus if gpu.holders is None]
+    if hidden:
+        meaning = "whether others use them is not known: a timing with others there is not flagged"
+        yield note("gpu processes", f"not told by this driver on gpu {', '.join(hidden)}", meaning)
     if users:
         meaning = "they take memory, and times are noisy while they work; pkwb never ends what it did not start"
         yield note("gpu processes", "; ".join(users), meaning)
-    else:
+    elif not hidden:
         yield ok("gpu processes", "none", "nobody else uses the GPUs, as far as can be seen from here")
 
 

@@ -11,6 +11,7 @@ from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from pathlib import Path
 
+from workbench.build.loading import may_bring_names
 from workbench.build.model import Finding, Request, Result
 from workbench.build.plan import Plan, Planned, Unplanned, look, request_of
 from workbench.errors import BuilderError
@@ -156,7 +157,7 @@ class Building:
             return {"library": "", "reason": f"{_NO_DEVICE}: CUDA code cannot run on this machine"}
         if result.no_tools:
             self.failure = self._diagnostic(request, result.findings[0])
-        return {"library": result.library, "reason": result.reason}
+        return {"library": result.library if result.ok else "", "reason": result.reason}
 
     async def _waited_for(self, build: asyncio.Task[Result]) -> Result:
         """The result, which a rank waits for; a rank's leaving does not end the build."""
@@ -187,15 +188,24 @@ class Building:
             unfit=unfit,
             early=lambda found: self._early(request, found),
         )
+        if result.library and not result.ok and may_bring_names(self._source.text):
+            result = _left_to_loader(result)
         for finding in result.findings or _reasons(result):
             self._tell(request, finding, result.no_tools or result.machine)
         summary = BuildSummary(name=result.name, path=result.way, made_by=result.made_by, seconds=result.seconds)
         self.summaries.append(summary)
-        told = {"ok": result.ok, "reason": result.reason, "slim_note": result.slim_note}
+        reason = self._at_users_lines(request, result)
+        note = "" if result.slim_note == result.reason else result.slim_note
+        told = {"ok": result.ok, "reason": reason, "slim_note": note}
         self._emit(BuildFinished(**dataclasses.asdict(summary), **told))  # type: ignore[arg-type]
         if result.machine:
             raise BuilderError(f"{result.name} could not be built: {result.reason}")
         return result
+
+    def _at_users_lines(self, request: Request, result: Result) -> str:
+        """Why a build failed, with lines of the user's file."""
+        first = next((item for item in result.findings if item.message == result.reason), None)
+        return self._diagnostic(request, first).message if first is not None else result.reason
 
     def _tell(self, request: Request, finding: Finding, no_fault: bool) -> None:
         """Tell a finding. That there is no compiler is a warning: the file may run without what it could build."""
@@ -221,6 +231,18 @@ class Building:
 
     def _emit(self, event: Event) -> None:
         self._stream.emit(dataclasses.replace(event, attempt=self._number))
+
+
+def _left_to_loader(result: Result) -> Result:
+    """A library that lacks names, as one to try: the file may load another one first that has them."""
+    words = "importing it fails unless this file loads a library that has it"
+    findings = tuple(
+        dataclasses.replace(item, severity="warning", message=f"{item.message}; {words}")
+        if item.severity == "error"
+        else item
+        for item in result.findings
+    )
+    return dataclasses.replace(result, ok=True, reason="", findings=findings)
 
 
 def _reasons(result: Result) -> tuple[Finding, ...]:

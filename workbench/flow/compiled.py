@@ -6,12 +6,16 @@ import dataclasses
 import re
 from collections.abc import Callable
 
-from workbench.build.diagnostics import findings, first_error
+from workbench.build.diagnostics import findings, first_error, plain_name
+from workbench.build.symbols import declared_at
 from workbench.judge.verdicts import Answer
 from workbench.ranks.channel import Message
 
 _TRITON = re.compile(r"at (\d+):(\d+):\n(?P<lines>.*?)\n(?P<mark> *\^)\n?(?P<message>.*)", re.DOTALL)
 _MOST_LINES = 40
+_UNDEFINED = re.compile(r"undefined symbol:? (?P<shown>.+?)(?:: no source|$)", re.MULTILINE)
+"""What a rank says of a library that it cannot load: the name as it is written in C++, or as the linker has it."""
+_OWN_NAME = re.compile(r"(?:[^(<]*[\s:*&])?(\w+)")
 
 
 def as_build_error(answer: Answer, source: str) -> Answer:
@@ -63,6 +67,16 @@ def _own_build(failure: Message, source: str) -> Message | None:
     return {**failure, "message": f"{error.message}{where}"}
 
 
+def _undefined(failure: Message, source: str) -> Message | None:
+    """A name that the loader did not find, at the line that declares it; None for other failures of an import."""
+    found = _UNDEFINED.search(failure["message"])
+    name = _OWN_NAME.match(found["shown"]) if found is not None else None
+    if name is None:
+        return None
+    line = declared_at(plain_name(name[1]), source)
+    return {**failure, "line": line, "column": 0} if line else failure
+
+
 def _as_it_is(failure: Message, source: str) -> Message | None:
     return failure
 
@@ -71,6 +85,8 @@ _COMPILERS: dict[str, Callable[[Message, str], Message | None]] = {
     "CompilationError": _triton,
     "CompileTimeAssertionFailure": _triton,
     "UnsupportedLanguageConstruct": _triton,
+    "BuildError": _undefined,
+    "ImportError": _undefined,
     "PTXASError": _as_it_is,
     "CompileError": _as_it_is,
     "RuntimeError": _own_build,

@@ -8,7 +8,7 @@ from workbench.errors import UsageError
 from workbench.events import GpuLoad, PeerTraffic
 from workbench.flow.traffic import Traffic
 from workbench.topology.chosen import RankGpu, rank_gpus
-from workbench.topology.nvml import active_links, answer, close_nvml, link_counters, links_by_peer, open_nvml
+from workbench.topology.nvml import active_links, answer, close_nvml, in_parts, link_counters, links_by_peer, open_nvml
 from workbench.topology.throttle import held_by
 
 MEMORY_STEP = 100_000_000
@@ -58,8 +58,9 @@ class GpuLoads:
         try:
             self._nvml = open_nvml("the GPUs cannot be looked at")
             self._gpus = rank_gpus(self._nvml, self._world)
-            self._linked = [bool(active_links(self._nvml, gpu.card)[0]) and not gpu.instance for gpu in self._gpus]
-            self._peers = [self._links_to_ranks(gpu) for gpu in self._gpus]
+            whole = [not (gpu.instance or in_parts(self._nvml, gpu.card)) for gpu in self._gpus]
+            self._linked = [one and bool(active_links(self._nvml, gpu.card)[0]) for one, gpu in zip(whole, self._gpus)]
+            self._peers = [self._links_to_ranks(gpu) if one else {} for one, gpu in zip(self._linked, self._gpus)]
         except UsageError:
             self.close()
             self._world = 0
@@ -70,7 +71,7 @@ class GpuLoads:
     def _links_to_ranks(self, gpu: RankGpu) -> dict[int, tuple[int, ...]]:
         """A GPU's direct NVLinks by the rank at the other end."""
         ranks = {other.bus: rank for rank, other in enumerate(self._gpus)}
-        found = {} if gpu.instance else links_by_peer(self._nvml, gpu.card)
+        found = links_by_peer(self._nvml, gpu.card)
         return {ranks[bus]: links for bus, links in found.items() if bus in ranks}
 
     def _load(self, nvml: Any, rank: int, gpu: RankGpu) -> GpuLoad:

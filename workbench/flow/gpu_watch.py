@@ -49,7 +49,7 @@ class GpuWatch:
     def _look_before(self) -> tuple[str, ...]:
         if self._nvml is None:
             self._open()
-        on_each = [holders(self._nvml, gpu.handle, self._proc) for gpu in self._gpus]
+        on_each = [holders(self._nvml, gpu.handle, self._proc) or () for gpu in self._gpus]
         self._before = self._throttles()
         return sharing_flags([foreign(found, os.getpid(), self._proc) for found in on_each])
 

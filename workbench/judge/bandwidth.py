@@ -8,6 +8,7 @@ busbw compares with the one-way rate of a rank's links whatever the number of ra
 from __future__ import annotations
 
 import hashlib
+import math
 import platform
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
@@ -109,9 +110,9 @@ def store_peak(key: PeakKey, peak: Peak) -> None:
     keep(key, "peak", asdict(peak))
 
 
-def records(device: str, world: int) -> list[dict[str, Any]]:
-    """Everything kept of this machine for a device and number of ranks, one record a version of torch."""
-    found = map(read_json, _folder().glob(f"{device}-{world}-*.json"))
+def records(device: str, world: int | None = None) -> list[dict[str, Any]]:
+    """Everything kept of this machine for a device and number of ranks (None: any), one record a version of torch."""
+    found = map(read_json, _folder().glob(f"{device}-{'*' if world is None else world}-*.json"))
     here = machine_name()
     return [record for record in found if _key_of(record).get("machine") == here]
 
@@ -137,9 +138,14 @@ def _path(key: PeakKey) -> Path:
 def _peak_of(record: Any) -> Peak | None:
     try:
         peak = Peak(**record["peak"])
-        return peak if peak.gbps > 0 else None
+        return peak if is_rate(peak.gbps) and math.isfinite(peak.measured) else None
     except (TypeError, KeyError):
         return None
+
+
+def is_rate(value: Any) -> bool:
+    """Whether a value out of a file can be a rate; TypeError for one that is no number."""
+    return bool(0 < value < math.inf)
 
 
 def _key_of(data: Any) -> dict[str, Any]:

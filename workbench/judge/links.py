@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from workbench.judge.bandwidth import PeakKey, keep, records
+from workbench.judge.bandwidth import PeakKey, is_rate, keep, records
 
 _PART = "links"
 FAMILIES = {
@@ -92,8 +92,11 @@ def store_ceilings(report: LinkReport) -> Path:
     return keep(report.key, _PART, {"measured": report.measured, "ceilings": found})
 
 
-def find_ceilings(device: str, world: int) -> tuple[LinkRate, ...]:
-    """The newest ceilings of this machine for a device and number of ranks; empty where none were measured."""
+def find_ceilings(device: str, world: int | None = None) -> tuple[LinkRate, ...]:
+    """The newest ceilings of this machine for a device and number of ranks; empty where none were measured.
+
+    Single messages always go between two ranks: what they reach holds for any number (None), a collective's does not.
+    """
     newest: tuple[float, tuple[LinkRate, ...]] = (0.0, ())
     for record in records(device, world):
         newest = max(newest, _read(record.get(_PART)), key=lambda found: found[0])
@@ -112,6 +115,7 @@ def mechanism_ceilings(found: Iterable[LinkRate]) -> dict[str, float]:
 
 def _read(part: Any) -> tuple[float, tuple[LinkRate, ...]]:
     try:
-        return float(part["measured"]), tuple(LinkRate(**rate) for rate in part["ceilings"])
+        found = tuple(LinkRate(**rate) for rate in part["ceilings"])
+        return float(part["measured"]), tuple(rate for rate in found if is_rate(rate.gbps))
     except (TypeError, KeyError, ValueError):
         return 0.0, ()

@@ -6,6 +6,7 @@ import contextlib
 import importlib.machinery
 import importlib.util
 import os
+import re
 import socket
 from collections.abc import Iterator
 from functools import partial
@@ -17,8 +18,9 @@ from workbench.ranks.extensions import Unsupported, inline_extension
 
 SOCKET_NAME = "build"
 """The socket in the scratch folder of a set, which is the TMPDIR of its ranks."""
-_ANOTHER_TORCH = ("slim:", "undefined symbol: aoti_")
-"""What the import of a quick build's library says where torch is not as it expects."""
+_UNDEFINED = re.compile(r"undefined symbol: (\w+)")
+_ANOTHER_TORCH = ("slim:", "undefined symbol:")
+"""What the import of a quick build's library says where torch, or a library that it links, is not as it expects."""
 _LONGEST_PATH = 100
 """Bytes of the longest path that all systems take as a socket's address."""
 
@@ -38,7 +40,26 @@ def built_module(request: Message) -> ModuleType:
     except ImportError as error:
         if not any(mark in str(error) for mark in _ANOTHER_TORCH):
             raise
-    return _import(request["name"], _ask(request, full=True))
+    try:
+        return _import(request["name"], _ask(request, full=True))
+    except ImportError as error:
+        if lacking := _UNDEFINED.search(str(error)):
+            raise BuildError(undefined_words(_readable(lacking[1]))) from error
+        raise
+
+
+def undefined_words(name: str) -> str:
+    """What is told of a function or variable that a library uses and nothing defines."""
+    advice = "define it with exactly these parameters, or name its library in extra_ldflags"
+    return f"undefined symbol {name}: no source and no library defines it; {advice}"
+
+
+def _readable(name: str) -> str:
+    """A linker's name as it is written in C++, where this torch can tell."""
+    from torch import _C
+
+    demangle = getattr(_C, "_demangle", str)
+    return str(demangle(name))
 
 
 def serve_load_inline() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import stat
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -20,19 +22,21 @@ def system_files(paths: Sequence[str | Path] = ()) -> dict[str, Path]:
     """
     files = {file.stem: file for file in _files(BUILT_IN)}
     for path in paths:
-        files |= {file.stem: file for file in _files(Path(path).expanduser())}
+        files |= {file.stem: file for file in _files(_expanded(path))}
     return files
 
 
 def find_system(name: str, paths: Sequence[str | Path] = ()) -> System:
     """The system of this name, or in the file that ``name`` is the path of. Raises TopologyError with the nearest."""
     if name.endswith(".toml"):
-        return read_system(Path(name).expanduser())
+        return read_system(_expanded(name))
     files = system_files(paths)
-    wanted = name.strip().lower()
-    if wanted not in files:
+    by_any_case = {known.lower(): file for known, file in files.items()}
+    wanted = name.strip()
+    found = files.get(wanted) or by_any_case.get(wanted.lower())
+    if found is None:
         raise TopologyError(f"there is no topology {name!r}{nearest(wanted, files)}; 'pkwb topology --list' shows all")
-    return read_system(files[wanted])
+    return read_system(found)
 
 
 def systems(paths: Sequence[str | Path] = ()) -> list[System]:
@@ -49,8 +53,16 @@ def rates_of(model: str) -> tuple[Rates, str] | None:
 
 
 def _files(path: Path) -> list[Path]:
-    if path.is_file():
-        return [path]
-    if not path.is_dir():
-        raise TopologyError(f"topology.paths: {path} is not there; create it or take it out of the settings")
-    return sorted(path.glob("*.toml"))
+    try:
+        if not stat.S_ISDIR(path.stat().st_mode):
+            return [path]
+        return sorted(file for file in path.iterdir() if file.suffix == ".toml" and not file.is_dir())
+    except FileNotFoundError:
+        raise TopologyError(f"topology.paths: {path} is not there; create it or take it out of the settings") from None
+    except OSError as error:
+        raise TopologyError(f"topology.paths: {path} cannot be read: {error.strerror}") from None
+
+
+def _expanded(path: str | Path) -> Path:
+    """A path whose ``~`` is a home; one of nobody stays as it is."""
+    return Path(os.path.expanduser(path))

@@ -32,16 +32,24 @@ def rank_gpus(nvml: Any, world: int) -> list[RankGpu]:
     """The GPUs of ranks 0 to ``world`` - 1; UsageError where fewer are left to them.
 
     Ranks run with CUDA_DEVICE_ORDER=PCI_BUS_ID, so a number means the same GPU to CUDA and here. As CUDA does, names
-    are read up to the first one that is none.
+    are read up to the first one that is none, and a GPU that is named twice leaves none at all.
     """
     cards = _cards(nvml)
     names = chosen_names()
     found = cards if names is None else list(_named(nvml, names, cards))
+    if len({(gpu.bus, gpu.instance and gpu.label) for gpu in found}) < len(found):
+        raise UsageError(f"CUDA_VISIBLE_DEVICES={','.join(names or ())} names a GPU twice: CUDA takes none then")
     if len(found) < world:
-        chosen = "" if names is None else f" with CUDA_VISIBLE_DEVICES={','.join(names)}"
-        advice = f"name others, or use --ranks {len(found)}" if found else "name others"
-        raise UsageError(f"NVML finds {len(found)} of {world} GPUs{chosen}: {advice}")
+        raise UsageError(_too_few(len(found), world, names))
     return found[:world]
+
+
+def _too_few(found: int, world: int, names: Sequence[str] | None) -> str:
+    fewer = [f"use --ranks {found}"] if found else []
+    if names is None:
+        return f"NVML finds {found} of {world} GPUs: {', '.join(fewer) or 'the driver does not serve them'}"
+    advice = ", or ".join(["name others", *fewer])
+    return f"NVML finds {found} of {world} GPUs with CUDA_VISIBLE_DEVICES={','.join(names)}: {advice}"
 
 
 def chosen_names() -> list[str] | None:
@@ -51,9 +59,16 @@ def chosen_names() -> list[str] | None:
 
 
 def _cards(nvml: Any) -> list[RankGpu]:
-    handles = [nvml.nvmlDeviceGetHandleByIndex(index) for index in range(int(nvml.nvmlDeviceGetCount()))]
+    handles = [_handle(nvml, index) for index in range(int(nvml.nvmlDeviceGetCount()))]
     placed = sorted(((bus_id(nvml, handle), handle) for handle in handles), key=lambda pair: pair[0])
     return [RankGpu(label=str(at), handle=card, card=card, bus=bus) for at, (bus, card) in enumerate(placed)]
+
+
+def _handle(nvml: Any, index: int) -> Any:
+    try:
+        return nvml.nvmlDeviceGetHandleByIndex(index)
+    except nvml.NVMLError as error:
+        raise UsageError(f"GPU {index} cannot be looked at: NVML says {error}") from None
 
 
 def bus_id(nvml: Any, handle: Any) -> str:

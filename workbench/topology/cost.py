@@ -6,9 +6,9 @@ The bytes are those that the result needs, whatever the reference moves.
 
 from __future__ import annotations
 
-import dataclasses
 from dataclasses import dataclass
 
+from problems.model import CollectiveOp
 from workbench.events import Floor
 from workbench.topology.cuts import cuts
 from workbench.topology.model import Rates, Topology
@@ -58,7 +58,7 @@ def roofline(work: Work, topology: Topology) -> Roofline:
     best = min(options, key=lambda option: _total((option[0], memory, compute), option[1]))
     terms = (best[0], memory, compute, best[1])
     floor = _total(terms[:3], best[1])
-    network = _in_network(work, topology.rates, link, memory, compute)
+    network = _in_network(work, topology, memory, compute)
     network = network if network is not None and network < floor else None
     return Roofline(
         topology=topology.name,
@@ -110,23 +110,23 @@ def _total(parallel: tuple[Term, ...], latency: Term) -> float:
     return max(term.seconds or 0.0 for term in parallel) + (latency.seconds or 0.0)
 
 
-def _in_network(work: Work, rates: Rates, link: Term, memory: Term, compute: Term) -> float | None:
-    part = IN_NETWORK.get(work.op) if work.op else None
-    if not rates.in_network_reduction or part is None or not link.seconds:
-        return None
-    less = dataclasses.replace(link, seconds=link.seconds * part(work.world))
-    return _total((less, memory, compute), latency_term(1, rates))
+def _shortened(op: CollectiveOp | None, rates: Rates) -> CollectiveOp | None:
+    """The collective, where switches shorten it."""
+    return op if rates.in_network_reduction and op in IN_NETWORK else None
+
+
+def _in_network(work: Work, topology: Topology, memory: Term, compute: Term) -> float | None:
+    op = _shortened(work.op, topology.rates)
+    link = link_term(work, topology, in_network=op)
+    return _total((link, memory, compute), latency_term(1, topology.rates)) if op and link.seconds else None
 
 
 def _wire(work: Work, topology: Topology) -> Term:
     """Where the collective is not known, any part of the bytes may be an all-reduce's, which switches shorten most."""
-    term = link_term(work, topology, topology.bypass_gbps)
-    if not term.seconds or work.data_dependent:
-        return dataclasses.replace(term, seconds=0.0)
-    part = IN_NETWORK.get("all_reduce" if work.op is None else work.op)
-    share = part(work.world) if part and topology.rates.in_network_reduction else 1.0
-    words = f"{term.words}, {share:.3g} of it where switches add" if share < 1 else term.words
-    return Term(name="wire", seconds=term.seconds * share, words=words)
+    op = _shortened(work.op or "all_reduce", topology.rates)
+    term = link_term(work, topology, topology.bypass_gbps, op)
+    known = 0.0 if work.data_dependent else term.seconds or 0.0
+    return Term(name="wire", seconds=known, words=term.words)
 
 
 def _ceilings(rates: Rates, link: Term) -> tuple[Ceiling, ...]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from workbench.topology.model import Link, Topology
+from workbench.topology.model import Topology, together_gbps
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,7 +36,7 @@ def _around_ranks(topology: Topology) -> Iterator[Cut]:
     idle = {device.name for device in topology.devices} - ranks.keys()
     for name, rank in ranks.items():
         links = [link for link in topology.links if name in (link.a, link.b) and not {link.a, link.b} & idle]
-        yield Cut(name=f"rank {rank}", ranks=frozenset({rank}), gbps=_capacity(links), beside=len(ranks))
+        yield Cut(name=f"rank {rank}", ranks=frozenset({rank}), gbps=together_gbps(links), beside=len(ranks))
 
 
 def _around_groups(topology: Topology) -> Iterator[Cut]:
@@ -46,7 +46,7 @@ def _around_groups(topology: Topology) -> Iterator[Cut]:
         parents = {link.b for link in uplinks[name]}
         beside = sum(1 for other in inside if inside[other] and parents & {link.b for link in uplinks[other]})
         if uplinks[name] and ranks and beside > 1:
-            yield Cut(name=name, ranks=ranks, gbps=_capacity(uplinks[name]), beside=beside)
+            yield Cut(name=name, ranks=ranks, gbps=together_gbps(uplinks[name]), beside=beside)
 
 
 def _ranks_in(topology: Topology, name: str) -> frozenset[int]:
@@ -66,10 +66,4 @@ def _across_axes(topology: Topology) -> Iterator[Cut]:
         for at in range(1, length):
             low = frozenset(d.rank for d in topology.devices if d.rank is not None and place[d.name] < at)
             crossing = [link for link in topology.links if (place[link.a] < at) != (place[link.b] < at)]
-            yield Cut(name=f"axis {axis + 1} at {at} of {length}", ranks=low, gbps=_capacity(crossing))
-
-
-def _capacity(links: list[Link] | tuple[Link, ...]) -> float | None:
-    rates = [link.total_gbps for link in links]
-    known = [rate for rate in rates if rate is not None]
-    return sum(known) if rates and len(known) == len(rates) else None
+            yield Cut(name=f"axis {axis + 1} at {at} of {length}", ranks=low, gbps=together_gbps(crossing))

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from workbench.judge.bandwidth import Peak, find_peak
-from workbench.judge.links import find_ceilings, mechanism_ceilings
+from workbench.judge.links import LinkRate, find_ceilings, mechanism_ceilings
 from workbench.topology.ceilings import MEASURED_HERE
 from workbench.topology.gpus import detect_gpus
 from workbench.topology.host import Host, Node, find_host
@@ -24,7 +24,7 @@ def detect(world: int, device: str, peak: Peak | None = None, root: Path = Path(
     and ``sys``. Raises ``UsageError`` for GPUs whose links cannot be found out.
     """
     if device == "cuda":
-        return with_ceilings(detect_gpus(world), mechanism_ceilings(find_ceilings(device, world)))
+        return with_ceilings(detect_gpus(world), mechanism_ceilings(find_ceilings(device)))
     host = find_host(root)
     peak = peak or find_peak(device, world)
     devices = tuple(_device(rank, world, host) for rank in range(world))
@@ -34,7 +34,7 @@ def detect(world: int, device: str, peak: Peak | None = None, root: Path = Path(
         devices=devices,
         links=_links(devices, host, peak),
         groups=_groups(devices, host),
-        notes=_notes(world, host, peak),
+        notes=_notes(world, host, peak, find_ceilings(device, world)),
         source=host.source,
     )
 
@@ -67,7 +67,7 @@ def _device(rank: int, world: int, host: Host) -> Device:
 def _links(devices: tuple[Device, ...], host: Host, peak: Peak | None) -> tuple[Link, ...]:
     if len(devices) < 2:
         return ()
-    rate = round(peak.gbps, 2) if peak else None
+    rate = float(f"{peak.gbps:.3g}") if peak else None
     return tuple(Link(a=device.name, b=host.name, kind=LINK, gbps=rate) for device in devices)
 
 
@@ -84,7 +84,7 @@ def _numa_group(node: Node, devices: tuple[Device, ...]) -> Group:
     return Group(name=f"NUMA {node.number}", kind="numa", members=members, detail=detail)
 
 
-def _notes(world: int, host: Host, peak: Peak | None) -> tuple[str, ...]:
+def _notes(world: int, host: Host, peak: Peak | None, seen: Sequence[LinkRate]) -> tuple[str, ...]:
     notes = []
     if world == 1:
         notes.append("One rank: nothing moves between ranks.")
@@ -92,6 +92,9 @@ def _notes(world: int, host: Host, peak: Peak | None) -> tuple[str, ...]:
         notes.append(f"Link: {peak.label}, {peak.how}. A CPU figure: it says nothing about GPUs.")
     else:
         notes.append("The link's rate is measured when ranks start for the first time.")
+    reached = ", ".join(f"{rate.mechanism} {rate.gbps:.3g}" for rate in seen if not rate.two_way)
+    if reached:
+        notes.append(f"GB/s one way of large messages, {MEASURED_HERE}: {reached}.")
     if host.limit is not None and host.limit < host.cores:
         notes.append(f"This container may use {host.limit:g} cores at a time.")
     if world > host.cores:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from workbench.topology.chosen import RankGpu, rank_gpus
-from workbench.topology.nvml import active_links, answer, links_by_peer, nvml_session, text
+from workbench.topology.nvml import active_links, answer, in_parts, links_by_peer, nvml_session, text
 from workbench.topology.pcie import Ancestors, Slot
 
 NVLINK_GBPS = {1: 20.0, 2: 25.0, 3: 25.0, 4: 25.0, 5: 25.0, 6: 25.0, 7: 50.0}
@@ -34,7 +34,7 @@ class Gpu:
     slot: Slot | None = None
     """Generation and lanes of its PCIe link at full speed; idle GPUs run it slower."""
     instance: bool = False
-    """Whether it is a part of a GPU (MIG)."""
+    """Whether it is a part of a GPU (MIG), or a GPU in parts: a rank gets one of them."""
 
 
 def read_gpus(world: int) -> tuple[list[Gpu], Ancestors]:
@@ -45,10 +45,10 @@ def read_gpus(world: int) -> tuple[list[Gpu], Ancestors]:
 
 
 def _gpu(nvml: Any, gpu: RankGpu) -> Gpu:
-    card = gpu.card
-    links = [] if gpu.instance else active_links(nvml, card)[0]
+    card, part = gpu.card, gpu.instance or in_parts(nvml, gpu.card)
+    links = [] if part else active_links(nvml, card)[0]
     kinds = [answer(nvml, _TO_GPU, nvml.nvmlDeviceGetNvLinkRemoteDeviceType, card, link) for link in links]
-    peers = {} if gpu.instance else links_by_peer(nvml, card)
+    peers = {} if part else links_by_peer(nvml, card)
     return Gpu(
         name=text(nvml.nvmlDeviceGetName(gpu.handle)).removeprefix("NVIDIA "),
         bus=gpu.bus,
@@ -59,7 +59,7 @@ def _gpu(nvml: Any, gpu: RankGpu) -> Gpu:
         to_switch=bool(kinds) and all(kind == _TO_SWITCH for kind in kinds),
         peers={bus: len(between) for bus, between in peers.items()},
         slot=pcie_slot(nvml, card),
-        instance=gpu.instance,
+        instance=part,
     )
 
 

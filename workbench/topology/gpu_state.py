@@ -10,7 +10,7 @@ from typing import Any, Literal
 from workbench.topology.chosen import RankGpu, rank_gpus
 from workbench.topology.gpu_facts import link_rate
 from workbench.topology.holders import Holder, holders
-from workbench.topology.nvml import Counters, active_links, answer, link_counters, nvml_session, text
+from workbench.topology.nvml import Counters, active_links, answer, in_parts, link_counters, nvml_session, text
 from workbench.topology.throttle import Throttle, read_throttle
 
 PathKind = Literal["NVLink", "PCIe", "none"]
@@ -37,8 +37,9 @@ class GpuState:
     exclusive: bool
     """Whether only one process, or none, may use it (compute mode)."""
     split: bool
-    """Whether it is divided into instances (MIG)."""
-    holders: tuple[Holder, ...]
+    """Whether it is divided into instances (MIG); it has no NVLink then, and no peer reaches it."""
+    holders: tuple[Holder, ...] | None
+    """Processes that have memory on it; None where the driver does not tell."""
     counters: Counters | None
     throttle: Throttle | None
     """How long its clocks were held down so far; None where the driver does not tell."""
@@ -63,7 +64,7 @@ def read_machine(count: int) -> GpuMachine:
             driver=text(nvml.nvmlSystemGetDriverVersion()),
             cuda=_cuda_version(int(nvml.nvmlSystemGetCudaDriverVersion_v2())),
             gpus=tuple(_state(nvml, gpu) for gpu in chosen),
-            paths=_paths(nvml, [gpu.card for gpu in chosen]),
+            paths=_paths(nvml, chosen),
         )
 
 
@@ -81,7 +82,8 @@ def _cuda_version(number: int) -> str:
 def _state(nvml: Any, gpu: RankGpu) -> GpuState:
     card = gpu.card
     memory = nvml.nvmlDeviceGetMemoryInfo(gpu.handle)
-    up, links = active_links(nvml, card)
+    split = gpu.instance or in_parts(nvml, card)
+    up, links = ([], 0) if split else active_links(nvml, card)
     mode = answer(nvml, nvml.NVML_COMPUTEMODE_DEFAULT, nvml.nvmlDeviceGetComputeMode, card)
     return GpuState(
         label=gpu.label,
@@ -93,16 +95,20 @@ def _state(nvml: Any, gpu: RankGpu) -> GpuState:
         links_up=len(up),
         link_gbps=link_rate(nvml, card, up),
         exclusive=mode != nvml.NVML_COMPUTEMODE_DEFAULT,
-        split=bool(answer(nvml, (0, 0), nvml.nvmlDeviceGetMigMode, card)[0]),
+        split=split,
         holders=holders(nvml, gpu.handle),
         counters=link_counters(nvml, card),
         throttle=read_throttle(nvml, card),
     )
 
 
-def _paths(nvml: Any, handles: Sequence[Any]) -> dict[tuple[int, int], PathKind]:
-    pairs = itertools.combinations(range(len(handles)), 2)
-    return {(one, other): _path(nvml, handles[one], handles[other]) for one, other in pairs}
+def _paths(nvml: Any, gpus: Sequence[RankGpu]) -> dict[tuple[int, int], PathKind]:
+    pairs = itertools.combinations(range(len(gpus)), 2)
+    whole = [not (gpu.instance or in_parts(nvml, gpu.card)) for gpu in gpus]
+    return {
+        (one, other): _path(nvml, gpus[one].card, gpus[other].card) if whole[one] and whole[other] else "none"
+        for one, other in pairs
+    }
 
 
 def _path(nvml: Any, one: Any, other: Any) -> PathKind:

@@ -96,7 +96,8 @@ def _in_mesh(gpus: Sequence[Gpu], _ancestors: Ancestors) -> Linked:
     for (one, gpu), (other, peer) in itertools.combinations(enumerate(gpus), 2):
         count = gpu.peers.get(peer.bus, 0)
         kind, gbps = ("NVLink", gpu.link_gbps) if count else ("PCIe", _slower(gpu.slot, peer.slot))
-        links.append(Link(a=f"cuda:{one}", b=f"cuda:{other}", kind=kind, gbps=gbps, count=max(1, count)))
+        ends = {"a": f"cuda:{one}", "b": f"cuda:{other}"}
+        links.append(Link(**ends, kind=kind, gbps=gbps, count=max(1, count), slot=not count))
     return tuple(links), ()
 
 

@@ -31,9 +31,11 @@ class Holder:
         return f"pid {self.pid} ({who}) {memory}"
 
 
-def holders(nvml: Any, handle: Any, proc: Path = PROC) -> tuple[Holder, ...]:
-    """Who has memory on a GPU for computing; empty where NVML does not tell."""
-    processes = answer(nvml, (), nvml.nvmlDeviceGetComputeRunningProcesses, handle)
+def holders(nvml: Any, handle: Any, proc: Path = PROC) -> tuple[Holder, ...] | None:
+    """Who has memory on a GPU for computing; None where NVML does not tell."""
+    processes = answer(nvml, None, nvml.nvmlDeviceGetComputeRunningProcesses, handle)
+    if processes is None:
+        return None
     return tuple(_holder(int(process.pid), process.usedGpuMemory, proc) for process in processes)
 
 

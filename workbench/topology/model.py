@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -73,6 +73,8 @@ class Link:
     gbps: float | None = None
     """One-way rate of each of ``count`` links in GB/s (1e9 bytes); None = not known."""
     count: int = 1
+    slot: bool = False
+    """Whether it goes through its devices' slots on PCIe: all such links of a device carry no more than one of them."""
 
     @property
     def total_gbps(self) -> float | None:
@@ -86,6 +88,15 @@ class Link:
             return f"{self.kind}, rate not known" if self.count == 1 else f"{self.count} × {self.kind}, rate not known"
         rate = f"{self.gbps:g}" if self.count == 1 else f"{self.count} × {self.gbps:g} = {self.total_gbps:g}"
         return f"{self.kind}, {rate} GB/s one way"
+
+
+def together_gbps(links: Sequence[Link]) -> float | None:
+    """One-way GB/s of links that leave one place side by side; None where there is none, or a rate is not known."""
+    rates = [(link.slot, link.total_gbps) for link in links]
+    known = [(slot, rate) for slot, rate in rates if rate is not None]
+    if not known or len(known) < len(rates):
+        return None
+    return sum(rate for slot, rate in known if not slot) + max((rate for slot, rate in known if slot), default=0.0)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -73,6 +73,11 @@ def text(value: Any) -> str:
     return value.decode() if isinstance(value, bytes) else str(value)
 
 
+def in_parts(nvml: Any, card: Any) -> bool:
+    """Whether a GPU is divided into instances (MIG)."""
+    return bool(answer(nvml, (0, 0), nvml.nvmlDeviceGetMigMode, card)[0])
+
+
 def active_links(nvml: Any, handle: Any) -> tuple[list[int], int]:
     """The NVLinks that are up, and how many the GPU has."""
     states = [answer(nvml, None, nvml.nvmlDeviceGetNvLinkState, handle, i) for i in range(nvml.NVML_NVLINK_MAX_LINKS)]

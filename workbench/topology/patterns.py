@@ -65,12 +65,12 @@ def ways(op: CollectiveOp | None, world: int, topology: Topology) -> tuple[Way, 
 
 
 IN_NETWORK: Mapping[CollectiveOp, Callable[[int], float]] = {
-    "all_reduce": lambda world: world / (2 * (world - 1)),
-    "broadcast": lambda world: 1.0,
-    "reduce": lambda world: 1.0,
+    "all_reduce": lambda sets: sets / max(2, 2 * (sets - 1)),
+    "broadcast": lambda sets: 1.0,
+    "reduce": lambda sets: 1.0,
 }
-"""Part of the least bytes that a rank moves when switches add and multicast, in one step: all-reduce S in place of
-2(P-1)/P * S."""
+"""Part of the least bytes over a cut when switches add and multicast, in one step, by the number of sets that the cut
+divides the ranks into: all-reduce S in place of 2(N-1)/N * S."""
 
 
 def crossing(op: CollectiveOp, size: float, cut: Cut, world: int) -> float:

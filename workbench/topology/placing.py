@@ -19,7 +19,8 @@ def place(system: System, world: int) -> Topology:
     """The topology of ``world`` ranks on a system, rank r on device r; TopologyError where it has too few devices."""
     if world > system.devices:
         raise TopologyError(
-            f"{system.name} has {system.devices} devices: give --ranks 1 to {system.devices}, or a larger system"
+            f"{system.name} has {system.devices} device{'s' if system.devices != 1 else ''}: give --ranks 1"
+            f"{f' to {system.devices}' if system.devices != 1 else ''}, or a larger system"
         )
     count = system.devices if system.devices <= _DRAWN and system.graph != "torus" else world
     devices = tuple(_device(system, number, world) for number in range(count))

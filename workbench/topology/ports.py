@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 
-from workbench.topology.model import Link, Topology
+from workbench.topology.model import Link, Topology, together_gbps
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,11 +32,14 @@ def ports(topology: Topology) -> tuple[Port | None, ...]:
 
 
 def _port(links: list[Link]) -> Port | None:
-    rates = [link.total_gbps for link in links]
-    known = [rate for rate in rates if rate is not None]
-    if not known or len(known) < len(rates):
+    gbps = together_gbps(links)
+    if gbps is None:
         return None
-    sorts = dict.fromkeys(link.label for link in links)
-    counts = {sort: sum(link.label == sort for link in links) for sort in sorts}
-    label = "; ".join(sort if count == 1 else f"{count} peers by {sort}" for sort, count in counts.items())
-    return Port(gbps=sum(known), label=label)
+    sorts = Counter((link.label, link.slot) for link in links)
+    return Port(gbps=gbps, label="; ".join(_sort(*sort, count) for sort, count in sorts.items()))
+
+
+def _sort(label: str, slot: bool, count: int) -> str:
+    if count == 1:
+        return label
+    return f"{count} peers by {label}{' together' if slot else ''}"

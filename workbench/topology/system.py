@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -18,17 +17,14 @@ from workbench.strict import (
     choice,
     each,
     flag,
-    number,
     parse_toml,
     read_table,
     read_text,
     read_value,
     required_fields,
-    text,
-    texts,
-    whole,
 )
 from workbench.topology.model import Fact, GroupKind, Rates
+from workbench.topology.readers import MOST_DEVICES, MOST_LINKS, axes, line, read_fact, split_name, up_to
 
 SystemGraph = Literal["switch", "mesh", "torus", "tree"]
 DTYPES = ("bfloat16", "float16", "tf32", "float32", "float64", "float8", "int8")
@@ -83,27 +79,31 @@ class System:
     rates: Rates = field(default_factory=Rates)
 
 
-_FACT: Readers = {"value": number, "source": text, "unsure": flag}
+_LINES = each(line, "lines of text")
 _HOP: Readers = {
-    "kind": text,
+    "kind": line,
     "gbps": anything,
-    "count": whole,
-    "to": text,
+    "count": up_to(MOST_LINKS),
+    "to": line,
     "group": choice(*get_args(GroupKind)),
-    "members": whole,
+    "members": up_to(MOST_DEVICES),
     "alpha_us": anything,
 }
-_TORUS: Readers = {"most": each(whole, "whole numbers"), "wrap": whole, "every": flag}
+_UPWARDS = ("to", "group", "members")
+"""Keys of links to something larger."""
+_TORUS: Readers = {"most": axes, "wrap": up_to(MOST_DEVICES), "every": flag}
 _OF_HOP = ("gbps", "alpha_us")
+_TABLES = {"tflops": DTYPES, "ceilings": CEILINGS}
+_SHARES = ("ceilings",)
 _RATES = ("hbm_gbps", "alpha_us", "nic_gbps")
 _FILE: Readers = {
-    "title": text,
+    "title": line,
     "graph": choice(*get_args(SystemGraph)),
     "device": choice("gpu", "tpu"),
-    "model": text,
-    "names": texts,
-    "notes": texts,
-    "devices": whole,
+    "model": line,
+    "names": _LINES,
+    "notes": _LINES,
+    "devices": up_to(MOST_DEVICES),
     "memory_gb": anything,
     **dict.fromkeys(_RATES, anything),
     "in_network_reduction": flag,
@@ -121,13 +121,12 @@ def read_system(path: Path) -> System:
     place = Place(path, TopologyError)
     values = read_table(parse_toml(read_text(place), place), _FILE, _REQUIRED, place)
     sources = _sources(values.pop("sources"), place.at("sources"))
-    facts: dict[str, Any] = {key: _fact(values.pop(key), sources, place.at(key)) for key in _RATES if key in values}
+    facts: dict[str, Any] = {key: read_fact(values.pop(key), sources, place.at(key)) for key in _RATES if key in values}
     tables: dict[str, Any] = {
-        key: _facts(values.pop(key, {}), known, sources, place.at(key))
-        for key, known in (("tflops", DTYPES), ("ceilings", CEILINGS))
+        key: _facts(values.pop(key, {}), known, sources, place.at(key)) for key, known in _TABLES.items()
     }
     rates = Rates(**facts, **tables, in_network_reduction=values.pop("in_network_reduction", False))
-    values["memory_gb"] = _fact(values["memory_gb"], sources, place.at("memory_gb"))
+    values["memory_gb"] = read_fact(values["memory_gb"], sources, place.at("memory_gb"))
     values["links"] = tuple(_hop(hop, sources, place.at("links").at(i)) for i, hop in enumerate(values["links"]))
     if "torus" in values:
         values["torus"] = Torus(**read_table(values["torus"], _TORUS, ("most", "wrap"), place.at("torus")))
@@ -145,47 +144,54 @@ def facts_of(system: System) -> dict[str, Fact]:
 
 def _sources(table: Any, place: Place) -> dict[str, str]:
     """Sources by the short names that figures use."""
-    found: dict[str, str] = read_value(table, by_name(text, "strings"), place)
+    found: dict[str, str] = read_value(table, by_name(line, "lines of text"), place)
     return found
-
-
-def _fact(value: Any, sources: Mapping[str, str], place: Place) -> Fact:
-    fact = Fact(**read_table(value, _FACT, required_fields(Fact), place))
-    if not 0 < fact.value < math.inf:
-        raise place.at("value").error(f"must be above 0, not {fact.value!r}")
-    if fact.source not in sources:
-        raise place.at("source").error(f"{fact.source!r} is not in [sources]; known: {', '.join(sources)}")
-    return dataclasses.replace(fact, source=sources[fact.source])
 
 
 def _facts(table: Any, known: tuple[str, ...], sources: Mapping[str, str], place: Place) -> dict[str, Fact]:
     values = read_table(table, dict.fromkeys(known, anything), (), place)
-    return {key: _fact(value, sources, place.at(key)) for key, value in values.items()}
+    share = {"most": 1.0} if place.key in _SHARES else {}
+    return {key: read_fact(value, sources, place.at(key), **share) for key, value in values.items()}
 
 
 def _hop(table: Any, sources: Mapping[str, str], place: Place) -> Hop:
     values = read_table(table, _HOP, required_fields(Hop), place)
     for key in _OF_HOP:
         if key in values:
-            values[key] = _fact(values[key], sources, place.at(key))
+            values[key] = read_fact(values[key], sources, place.at(key))
     return Hop(**values)
 
 
 def _check(system: System, place: Place) -> None:
     """The parts of a file must fit together."""
-    if system.devices < 1 or not system.links:
-        raise place.error("a system needs at least one device and one entry in [[links]]")
+    links = place.at("links")
+    if not system.links:
+        raise links.error("a system needs at least one entry in [[links]]")
     if (system.graph == "torus") != (system.torus is not None):
         raise place.at("torus").error("belongs to the graph 'torus', and that graph needs it")
-    if system.graph in ("mesh", "torus"):
-        if len(system.links) > 1:
-            raise place.at("links").error(f"a {system.graph} has links of one kind: one entry")
-        return
+    if system.graph != "tree" and len(system.links) > 1:
+        raise links.error(f"a {system.graph} has links of one kind: one entry; levels of groups are a tree's")
+    if system.torus is not None and math.prod(system.torus.most) < system.devices:
+        raise place.at("torus.most").error(f"multiplies to less than the {system.devices} devices")
+    (_check_direct if system.graph in ("mesh", "torus") else _check_levels)(system, links)
+
+
+def _check_direct(system: System, links: Place) -> None:
+    """Links from device to device lead to nothing larger."""
+    for key in _UPWARDS:
+        if getattr(system.links[0], key) != getattr(Hop, key):
+            raise links.at(0).at(key).error("belongs to the graphs 'switch' and 'tree'")
+
+
+def _check_levels(system: System, links: Place) -> None:
+    """Each level has a name of its own, since drawings and floors tell groups apart by it."""
+    names: list[str] = [system.device]
     for index, hop in enumerate(system.links):
         if not hop.to or hop.members < 1:
-            raise (
-                place.at("links").at(index).error("needs 'to', where the links lead, and 'members', how many it holds")
-            )
+            raise links.at(index).error("needs 'to', where the links lead, and 'members', how many it holds")
+        names.append(split_name(hop.to))
+        if names.index(names[-1]) <= index:
+            raise links.at(index).at("to").error(f"{hop.to!r} is a device's or another level's name; choose another")
     held = math.prod(hop.members for hop in system.links)
     if held != system.devices:
-        raise place.at("links").error(f"the members multiply to {held}, but there are {system.devices} devices")
+        raise links.error(f"the members multiply to {held}, but there are {system.devices} devices")

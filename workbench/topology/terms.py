@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from problems.model import Binding, CollectiveOp
@@ -9,7 +10,7 @@ from problems.wording import figure_by_rank, largest
 from workbench.judge.bandwidth import busbw_factor
 from workbench.topology.cuts import Cut, cuts
 from workbench.topology.model import Rates, Topology
-from workbench.topology.patterns import OPS, crossing
+from workbench.topology.patterns import IN_NETWORK, OPS, crossing
 
 RATES = {"bfloat16": ("bfloat16", "float16"), "float16": ("float16",), "float32": ("tf32", "float32")}
 """Rates that hold for a run's dtype, the first that is known; matrix units may take float32 data as tf32."""
@@ -57,21 +58,44 @@ def work_of(binding: Binding) -> Work | None:
     )
 
 
-def link_term(work: Work, topology: Topology, bypass_gbps: float = 0.0) -> Term:
+def link_term(work: Work, topology: Topology, bypass_gbps: float = 0.0, in_network: CollectiveOp | None = None) -> Term:
     """The cut that takes longest; the bytes over cuts around several ranks are known for single collectives alone.
 
-    ``bypass_gbps`` is what each device may move beside its links.
+    ``bypass_gbps`` is what each device may move beside its links, ``in_network`` the collective that switches shorten.
     """
     if not any(work.needed):
         return Term(name="link", seconds=0.0, words="needs no communication")
-    loads = [(cut, _bytes_over(work, cut)) for cut in cuts(topology)]
-    loads = [(cut, count) for cut, count in loads if count]
-    known = [(cut, count, cut.gbps + bypass_gbps * len(cut.ranks)) for cut, count in loads if cut.gbps is not None]
-    sure = {rank for cut, *_ in known for rank in cut.ranks if len(cut.ranks) == 1}
+    part = IN_NETWORK[in_network] if in_network else lambda sets: 1.0
+    loads = [_Load(cut, _bytes_over(work, cut), cut.gbps, bypass_gbps * len(cut.ranks), part) for cut in cuts(topology)]
+    known = [load for load in loads if load.bytes and load.gbps is not None]
+    sure = {rank for load in known for rank in load.cut.ranks if len(load.cut.ranks) == 1}
     if any(count and rank not in sure for rank, count in enumerate(work.needed)):
         return Term(name="link", seconds=None, words="the links' rate is not known")
-    cut, count, rate = max(known, key=lambda load: load[1] / load[2])
-    return Term(name="link", seconds=count / rate / 1e9, words=f"{count:,.0f} bytes / {rate:g} GB/s, {cut.name}")
+    longest = max(known, key=lambda load: load.seconds)
+    return Term(name="link", seconds=longest.seconds, words=longest.words)
+
+
+@dataclass(frozen=True)
+class _Load:
+    """What goes over a cut, at ``gbps`` of its links and ``beside`` them; switches leave a ``part`` of it."""
+
+    cut: Cut
+    bytes: float
+    gbps: float | None
+    beside: float
+    part: Callable[[int], float]
+
+    @property
+    def seconds(self) -> float:
+        return self.bytes * self.part(self.cut.beside) / ((self.gbps or 0.0) + self.beside) / 1e9
+
+    @property
+    def words(self) -> str:
+        """``2,097,152 bytes / (450 by links + 63.02 by PCIe) GB/s, rank 0``."""
+        rate = f"({self.gbps:g} by links + {self.beside:g} by PCIe)" if self.beside else f"{self.gbps:g}"
+        share = self.part(self.cut.beside)
+        less = f", {share:.3g} of it where switches add" if share < 1 else ""
+        return f"{self.bytes:,.0f} bytes / {rate} GB/s, {self.cut.name}{less}"
 
 
 def _bytes_over(work: Work, cut: Cut) -> float:

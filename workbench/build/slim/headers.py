@@ -66,6 +66,11 @@ def provided_by(header: str, includes: tuple[str, ...]) -> Path | None:
     return next((path for folder in includes if (path := Path(folder, header)).is_file()), None)
 
 
+def included(text: str) -> list[str]:
+    """The headers that a text includes by name."""
+    return _INCLUDE.findall(text)
+
+
 def names_complex(text: str) -> bool:
     """Whether a source uses complex numbers."""
     return COMPLEX in text.lower()
@@ -80,11 +85,11 @@ def missing_number_type(text: str, includes: tuple[str, ...]) -> str:
 
 def foreign_header(text: str, includes: tuple[str, ...]) -> str:
     """The first header of torch that a text includes, and that has no slim counterpart or is not in this torch."""
-    for header in _INCLUDE.findall(text):
+    for header in included(text):
         belongs = header.startswith(_TORCH_FOLDERS)
         slim = header in known() or header.startswith("torch/headeronly/")
         if belongs and not (slim and provided_by(header, includes)):
-            return str(header)
+            return header
     return ""
 
 
