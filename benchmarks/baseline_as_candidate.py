@@ -38,7 +38,9 @@ def main() -> None:
         Figure("interval covers 1.0", covered / max(1, len(ratios)), "of 1", note=f"{EXPECTED:.0%} expected"),
         Figure("median of the speedups", statistics.median(ratio.median for ratio in ratios), "x"),
     ]
-    figures += spread("width of the interval", [ratio.high - ratio.low for ratio in ratios], "x")
+    figures += spread(
+        "width of the interval", [high - low for low, high in filter(None, (ratio.interval for ratio in ratios))], "x"
+    )
     rows = [{"median": ratio.median, "low": ratio.low, "high": ratio.high} for ratio in ratios]
     for verdict in verdicts:
         print(verdict.status, verdict.speedup, verdict.reason)

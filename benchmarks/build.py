@@ -37,6 +37,8 @@ QUICK_S, FULL_S, CACHED_S, ERROR_S = 4.0, 25.0, 0.3, 1.0
 """From a save to the verdict by the quick build, the full one and the cache; to the first error of a broken text."""
 _BREAK = ("W total = 0;", "W total = zero;")
 _BREAK_PYTHON = ("def solution(", "def solution(:")
+_EDIT = ("W total = 0;", "W total = 1;")
+"""Within a kernel: the host's half of the text stays as it was."""
 
 T = TypeVar("T")
 
@@ -141,6 +143,9 @@ def save_to_verdict(device: str, ranks: int, times: int, full: bool, budget: Bud
         for taken, version in ((new, text), (known, f"{text}# again\n")):
             taken.append(seconds(lambda version=version: sitting.judge(version)))  # type: ignore[misc]
     found = show(spread(f"save to verdict, {way}", new, "s", most) + spread("  known text", known, "s", CACHED_S))
+    if full:
+        edited = [seconds(lambda: sitting.judge(text.replace(*_EDIT)))]
+        found += show(spread("  an edit within its kernel", edited, "s"))
     if not full:
         for name, change in (("save to first error", _BREAK), ("save to an error of Python", _BREAK_PYTHON)):
             broken = (next(texts).replace(*change) for _ in range(times))
@@ -183,7 +188,7 @@ def main() -> None:
         os.environ["PKWB_CACHE_DIR"] = f"{folder}/cache"
         figures = save_to_verdict(chosen.device, chosen.ranks, chosen.times, False, budget)
         if chosen.full:
-            figures += save_to_verdict(chosen.device, chosen.ranks, 1, True, budget)
+            figures += save_to_verdict(chosen.device, chosen.ranks, min(chosen.full, chosen.times), True, budget)
         builds = Builds(Path(folder), budget)
         figures += asyncio.run(builds.figures(chosen.full, choose_arch("")))
     print("\n".join(builds.failed))

@@ -23,6 +23,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from problems.binding import bind
 from problems.loader import catalogue, find_problem
 from problems.starter import BACKENDS, starter_text
+from widgets import format as fmt
 from workbench.config import RanksSettings, Settings
 from workbench.devices import place_ranks
 from workbench.errors import ProblemError
@@ -119,9 +120,8 @@ def _row(name: str, expected: str, verdict: Verdict, first_ms: float, seconds: f
     cells = f"{mark} {name:34s} {verdict.status:9s} {first_ms:8.0f} {seconds:7.2f}"
     if verdict.speedup is None or verdict.candidate_ms is None or verdict.bandwidth is None:
         return f"{cells}  {verdict.reason[:70]}"
-    low, high = verdict.speedup.low, verdict.speedup.high
     band = verdict.bandwidth
-    figure = f"{verdict.candidate_ms.median:8.4f} ms {verdict.speedup.median:5.2f}x [{low:.2f}, {high:.2f}]"
+    figure = f"{verdict.candidate_ms.median:8.4f} ms {fmt.interval(verdict.speedup)}"
     return f"{cells}  {figure} {band.gbps:8.3g} of {band.peak_gbps or 0:.4g} GB/s"
 
 

@@ -115,8 +115,7 @@ class Same:
         """Rows of the table."""
         allowed = DIFFERENT_OF_20 * runs / 20
         found = [Figure(f"problem {self.problem} as itself, not 1.0", self.different, "", allowed, f"of {runs}")]
-        if self.ratios:
-            halves = [50 * (one.high - one.low) for one in self.ratios]
+        if halves := [50 * (high - low) for low, high in filter(None, (one.interval for one in self.ratios))]:
             found.append(Figure("  half of the interval, median", statistics.median(halves), "%"))
         return found
 

@@ -213,10 +213,21 @@ MACHINES: dict[str, tuple[Callable[[], FakeNvml], dict[str, str]]] = {
     ),
     "two sockets": (machines.two_sockets, {"p2p": "PCIe between all 8 GPUs", "nvlink": "none", "nvlink counters": ""}),
     "desktop": (machines.desktop, {"p2p": "none between all 2 GPUs", "nvlink": "none"}),
-    "MIG": (machines.split, {"gpu 0": "split into instances (MIG)", "gpu 1": "split into instances (MIG)"}),
+    "MIG": (
+        machines.split,
+        {
+            "gpu 0": "split into instances (MIG)",
+            "gpu 1": "split into instances (MIG)",
+            "nvlink": "none",
+        },
+    ),
     "no permission": (
         machines.guarded,
-        {"nvlink counters": "not offered by this driver", "throttling": "not counted by this driver on gpu 0, 1"},
+        {
+            "nvlink counters": "not offered by this driver",
+            "throttling": "not counted by this driver on gpu 0, 1",
+            "gpu processes": "not told by this driver on gpu 0, 1",
+        },
     ),
     "no driver": (machines.driverless, {"gpus": "2, but the GPUs cannot be looked at: NVML says Driver Not Loaded"}),
 }
@@ -237,6 +248,15 @@ def test_machines(examine: Doctor, name: str) -> None:
     assert all(finding.meaning for finding in found.values())
 
 
+def test_instances_and_ranks(examine: Doctor) -> None:
+    """CUDA gives a process one instance of a GPU in parts: two ranks are told so, one rank is fine."""
+    alone = dataclasses.replace(PROBE, gpus=1, copies=[], peers=[[True]])
+    found = examine(machines.split(), alone)
+    assert "use --ranks 1, or ask for whole GPUs" in found["gpus"].meaning
+    assert found["p2p"].value == "none between all 2 GPUs"
+    assert examine(machines.split(), alone, world=1)["gpus"].state == "ok"
+
+
 def test_chosen_gpus_are_named(examine: Doctor) -> None:
     """With CUDA_VISIBLE_DEVICES the doctor says which GPU each rank takes, and by whose word."""
     nvml = machines.hopper(8)
@@ -254,6 +274,7 @@ def test_software_that_does_not_fit(examine: Doctor) -> None:
     assert examine(two(), nvcc="")["nvcc"].state == "note"
     cpu = examine(two(), dataclasses.replace(PROBE, cuda="", nccl="", gpus=0, multicast=None, copies=[]))
     assert (cpu["cuda"].state, "ranks.python" in cpu["cuda"].meaning) == ("note", True)
+    assert (cpu["gpus"].state, cpu["gpus"].meaning.partition(" as")[0]) == ("note", "not used")
     assert examine(two(), dataclasses.replace(PROBE, nccl=""))["nccl"].state == "problem"
     blind = examine(two(), dataclasses.replace(PROBE, gpus=0, copies=[]))["cuda"]
     assert (blind.state, blind.value) == ("problem", "torch sees 0 of 2 GPUs")
@@ -264,14 +285,17 @@ def test_gpus_without_torch(examine: Doctor) -> None:
     found = examine(two(), None)
     assert found["torch"].state == "problem"
     assert found["nvlink"].state == "ok"
+    assert (found["gpus"].state, found["gpus"].meaning.partition(" as")[0]) == ("note", "not used")
 
 
 @pytest.mark.parametrize("message", ["Driver Not Loaded", "Insufficient Permissions"])
 def test_driver_that_does_not_answer(examine: Doctor, message: str) -> None:
     """GPUs that are there while NVML cannot be asked: what it says, and what is missing then."""
-    found = examine(FakeNvml([FakeGpu(), FakeGpu()], refused=["nvmlInit"], message=message))["gpus"]
-    assert found.state == "note"
-    assert message in found.value
+    nvml = FakeNvml([FakeGpu(), FakeGpu()], refused=["nvmlInit"], message=message)
+    found = examine(nvml, dataclasses.replace(PROBE, gpus=0, copies=[]))
+    assert found["gpus"].state == "note"
+    assert message in found["gpus"].value
+    assert (found["cuda"].state, found["cuda"].value) == ("problem", "torch sees 0 of 2 GPUs")
 
 
 def test_hidden_gpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

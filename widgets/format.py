@@ -91,9 +91,16 @@ def speedup(value: float) -> str:
 
 
 def interval(ratio: Ratio) -> str:
-    """A speedup with its interval: ``1.34x [1.31, 1.36]``."""
-    low, high = (speedup(bound).removesuffix("x") for bound in (ratio.low, ratio.high))
-    return f"{speedup(ratio.median)} [{low}, {high}]"
+    """A speedup with its interval, ``1.34x [1.31, 1.36]``; ``1.34x`` where there is none."""
+    bounds = [speedup(bound).removesuffix("x") for bound in ratio.interval or ()]
+    return f"{speedup(ratio.median)} [{', '.join(bounds)}]" if bounds else speedup(ratio.median)
+
+
+def sureness(ratio: Ratio) -> str:
+    """What is to be said where a speedup shows no difference; empty where it shows one."""
+    if ratio.interval is None:
+        return "no interval below 3 pairs"
+    return "" if ratio.differs else "no difference"
 
 
 def spread(times: Spread) -> str:

@@ -32,10 +32,11 @@ class SpeedPane(ReadingPane):
     HELP = f"""
 ### Speed
 
-**speedup** is the reference's time over the candidate's, with its 95% interval; where the interval covers 1 there is no
-measured difference. **best** is the fastest good attempt under these conditions, of this sitting or, with its `id` in
-the session store, of an earlier one; **before** is the good attempt before. Times are medians with their 10th and 90th
-percentile; each sample is the slowest rank's. **skew** is how far the fastest rank is ahead of the slowest.
+**speedup** is the reference's time over the candidate's, with its 95% interval, for which it takes three pairs of
+blocks; where the interval covers 1 there is no measured difference. **best** is the fastest good attempt under these
+conditions, of this sitting or, with its `id` in the session store, of an earlier one; **before** is the good attempt
+before. Times are medians with their 10th and 90th percentile; each sample is the slowest rank's. **skew** is how far
+the fastest rank is ahead of the slowest.
 **timed** says whether calls began with caches full of other data (cold), how long the host took to launch a call, which
 the times leave out, and the clock of the GPUs. **! launch-bound**: launching takes longer than the work itself.
 **! blocks-on-device**: the call waits for its GPU, or launches for over 1 ms, so that launches count.
@@ -89,7 +90,7 @@ def _speedup(shown: AttemptView, stale: bool, not_timed: str) -> Iterator[Field]
     yield "speedup", Content.styled(fmt.interval(ratio), style)
     marks = [
         f"timing {shown.timing.samples}/{shown.timing.total}" if shown.timing and not shown.finished else "",
-        "" if ratio.differs else "no difference",
+        fmt.sureness(ratio),
         f"dimmed: last good, #{shown.number}" if stale else "",
     ]
     if any(marks):
@@ -169,7 +170,8 @@ def _earlier(view: RunView, shown: AttemptView, width: int) -> Iterator[Field]:
 
 def _change(ratio: Ratio, before: Speed) -> str:
     """The change of the medians; the intervals must not overlap for it to count."""
-    apart = ratio.low > before.ratio.high or ratio.high < before.ratio.low
+    now, then = ratio.interval, before.ratio.interval
+    apart = now and then and (now[0] > then[1] or now[1] < then[0])
     if not apart or not before.ratio.median:
         return ", no clear change"
     return f" {fmt.change(ratio.median / before.ratio.median)}"

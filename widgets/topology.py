@@ -59,7 +59,7 @@ mechanisms reach of a link's rate, and where that is from.
         if rate is not None and rate.peak_gbps is not None and rate.peak_gbps != self._peak:
             self._peak = rate.peak_gbps
             self._look()
-        loads = _loads(view.telemetry) if view.telemetry else ()
+        loads = (*_loads(view.telemetry), *self._silent(view.telemetry)) if view.telemetry else ()
         live = self._edges if self._target.what_if else edges(view)
         if (loads, live) != (self._loads, self._edges):
             self._loads, self._edges = loads, live
@@ -75,6 +75,19 @@ mechanisms reach of a link's rate, and where that is from.
             return [*loads, Content(), Content.styled("looking at the machine ...", "dim")]
         lines = (Content(plain(line)) for line in self._drawing(width, self._edges.by_rank))
         return [*loads, Content(), *self._title(width), *lines, *self._legend(width)]
+
+    @property
+    def _devices(self) -> int:
+        shared = self._target.shared
+        return shared.count if shared else self._target.world
+
+    def _silent(self, now: Telemetry) -> tuple[str, ...]:
+        """What is said of GPUs that the driver tells nothing of."""
+        told = {gpu.rank for gpu in now.gpus}
+        ranks = [str(rank) for rank in range(self._devices) if rank not in told and self._target.device == "cuda"]
+        if not ranks:
+            return ()
+        return (f"rank {', '.join(ranks)}: the driver tells nothing of the GPU; 'pkwb doctor' may say why",)
 
     def _legend(self, width: int) -> list[Content]:
         """Traffic of pairs, and what the figures at the ranks are."""
@@ -95,9 +108,8 @@ mechanisms reach of a link's rate, and where that is from.
             if what_if is not None:
                 self._drawing = _drawn(what_if)
             else:
-                shared = self._target.shared
-                devices = shared.count if shared else self._target.world
-                self._drawing = await asyncio.to_thread(self._detect, devices, self._target.device)
+                self._drawing = await asyncio.to_thread(self._detect, self._devices, self._target.device)
+            self._failure = ""
         except Exception as error:
             self._failure = f"the topology could not be found out: {plain(str(error)) or type(error).__name__}"
         self.relayout()

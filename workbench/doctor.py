@@ -24,7 +24,7 @@ from workbench.files import network_filesystem
 from workbench.settings import load_settings, settings_files
 from workbench.stores import open_store
 from workbench.topology.gpu_state import read_machine
-from workbench.topology.host import find_host
+from workbench.topology.host import find_host, free_memory
 
 _MB = 1_000_000
 _LEAST_SHM = 256 * _MB
@@ -96,7 +96,8 @@ def _torch(settings: Settings) -> Generator[Finding, None, Probe | None]:
 def _no_gpus() -> Finding:
     hidden = installed_gpus()
     if hidden:
-        return note("gpus", f"{hidden}, hidden by CUDA_VISIBLE_DEVICES", "ranks run on the CPU; unset it to use them")
+        value = f"{hidden}, hidden by CUDA_VISIBLE_DEVICES={os.environ.get('CUDA_VISIBLE_DEVICES', '')}"
+        return note("gpus", value, "ranks run on the CPU; unset it to use them")
     idle = pci_gpus()
     if idle:
         remedy = "install NVIDIA's driver or load it; in a container, pass the GPUs in"
@@ -109,7 +110,7 @@ def _machine(settings: Settings, cwd: Path) -> Iterator[Finding]:
     crowded = f"{world} ranks share them: times are noisy; give fewer --ranks or more cores"
     enough = f"enough for {world} ranks"
     yield (ok if cores >= world else note)("cores", str(cores), enough if cores >= world else crowded)
-    free = _free_memory()
+    free = free_memory()
     if free is not None:
         need = 2 * world * 250 * _MB
         fits = f"each rank's process needs about 250 MB, twice {world} of them stand by"
@@ -122,14 +123,6 @@ def _machine(settings: Settings, cwd: Path) -> Iterator[Finding]:
 def _usable_cores() -> int:
     host = find_host(Path("/"))
     return max(1, host.cores if host.limit is None else min(host.cores, int(host.limit)))
-
-
-def _free_memory() -> int | None:
-    try:
-        lines = Path("/proc/meminfo").read_text().splitlines()
-        return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable"))
-    except (OSError, StopIteration, ValueError):
-        return None
 
 
 def _shared_memory(settings: Settings, cwd: Path) -> Iterator[Finding]:

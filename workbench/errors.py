@@ -9,6 +9,7 @@ PkwbError
 |   '-- SourceError         the working file cannot be read
 '-- InfraError              exit code 3: pkwb's own machinery failed, never the kernel's fault
     |-- RanksError          ranks could not be started or stopped answering
+    |   '-- LostSetError    ranks that stood by died before they had the file
     |-- BuilderError        the process that builds extensions could not be started or was ended
     |-- ProposerError         the process that asks language models could not be started, or got no reply
     |-- ChannelError        a message from a rank process is late, cut off or malformed
@@ -59,6 +60,10 @@ class InfraError(PkwbError):
 
 class RanksError(InfraError):
     """Ranks could not be started or stopped answering."""
+
+
+class LostSetError(RanksError):
+    """A set of ranks that stood by was lost before any of them ran the file."""
 
 
 class BuilderError(InfraError):

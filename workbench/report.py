@@ -81,12 +81,13 @@ def _number(value: float | None, form: str) -> str:
     return "-" if value is None else format(value, form)
 
 
-def speedup_text(speedup: dict[str, float] | None) -> str:
-    """``1.34x [1.31, 1.36]``, with a word where the interval covers 1."""
+def speedup_text(speedup: dict[str, Any] | None) -> str:
+    """``1.34x [1.31, 1.36]``, with a word where the interval covers 1, or where there is none."""
     if speedup is None:
         return ""
-    same = " (no measured difference)" if speedup["low"] <= 1.0 <= speedup["high"] else ""
-    return f"{fmt.interval(Ratio(**speedup))}{same}"
+    ratio = Ratio(**speedup)
+    doubt = fmt.sureness(ratio)
+    return f"{fmt.interval(ratio)} ({doubt})" if doubt else fmt.interval(ratio)
 
 
 def speedup_line(verdict: dict[str, Any]) -> str:

@@ -132,6 +132,16 @@ async def _poll(happened: Callable[[], bool]) -> None:
         await asyncio.sleep(0.005)
 
 
+def judged_on_gpus(text: str, gpus: int) -> Verdict:
+    """The verdict on two ranks of a machine with so many GPUs; they share one where there is no second."""
+    shared = SharedGpus(count=1, name="one GPU") if gpus < 2 else None
+    sitting = Sitting("1", limit=60.0, device="cuda", shared=shared)
+    try:
+        return sitting.judge(text)
+    finally:
+        sitting.close()
+
+
 def alive(pid: int) -> bool:
     """Whether a process runs; one that waits to be reaped does not."""
     try:

@@ -14,7 +14,16 @@ import pytest
 from tests.build.fakes import compiler
 from tests.flow.sitting import PATH, Sitting
 from tests.program import pkwb
-from workbench.events import BuildFinished, BuildStarted, Diagnostic, FirstVerdict, PhaseChanged, RankStack, Verdict
+from workbench.events import (
+    BuildFinished,
+    BuildStarted,
+    Diagnostic,
+    FirstVerdict,
+    Log,
+    PhaseChanged,
+    RankStack,
+    Verdict,
+)
 
 pytestmark = pytest.mark.skipif(not shutil.which("g++"), reason="needs g++")
 needs_nvcc = pytest.mark.skipif(not shutil.which("nvcc"), reason="needs nvcc")
@@ -95,6 +104,16 @@ def test_cpp_extension_is_built_before_the_ranks_load(sitting: Sitting) -> None:
     assert [(build.name, build.path, build.made_by) for build in verdict.builds] == [("keeping", "slim", "slim")]
     assert list(verdict.phases_ms) == ["build", "start", "load", "check"]
     assert len(sitting.of(BuildStarted, verdict.attempt)) == len(sitting.of(BuildFinished, verdict.attempt)) == 1
+
+
+def test_printf_is_shown(sitting: Sitting) -> None:
+    """What C++ code prints by printf is shown line by line, also where the rank then crashes."""
+    says = 'void keep(torch::Tensor t) { printf("so far %d\\n", 1); *(volatile int*)nullptr = 1; }\n"""'
+    verdict = sitting.judge(
+        CPP[: CPP.index("void keep")] + "#include <cstdio>\n" + says + CPP[CPP.index('"""\n_module') + 3 :]
+    )
+    assert verdict.status == "crash"
+    assert "so far 1" in "".join(item.text for item in sitting.of(Log, verdict.attempt))
 
 
 def test_second_save_comes_from_the_cache(sitting: Sitting) -> None:

@@ -49,7 +49,7 @@ __global__ void k(float* x) {
 
 
 def solution(tensor):
-    raise CompileError("kernel.cu(3): error: identifier 'y' is undefined", (__file__, 7, None, "  x[0] = y;"))
+    raise CompileError("kernel.cu(3): error: identifier 'y' is undefined", (__file__, 7, 10, "  x[0] = y;"))
 '''
 
 
@@ -63,7 +63,7 @@ def sitting() -> Iterator[Sitting]:
 
 CASES = {
     "Triton": (TRITON, 11, 29, "NameError('offset is not defined')"),
-    "NVRTC": (NVRTC, 7, 0, "identifier 'y' is undefined"),
+    "NVRTC": (NVRTC, 7, 10, ": identifier 'y' is undefined"),
     "PyTorch's own build": (TORCH, 2, 0, "'g' was not declared in this scope (in /home/me/k.cpp, line 3)"),
 }
 

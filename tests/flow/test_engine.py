@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Iterator
 
 import pytest
 
@@ -27,14 +26,6 @@ from workbench.flow.gpu_watch import GpuWatch
 from workbench.flow.leftovers import end_leftovers
 
 NEVER = BAD["never returns"][0]
-
-
-@pytest.fixture(scope="module")
-def sitting() -> Iterator[Sitting]:
-    """One sitting on problem 1 for the whole module."""
-    made = Sitting("1")
-    yield made
-    made.close()
 
 
 def test_a_good_candidate_is_ok_on_every_rank(sitting: Sitting) -> None:

@@ -11,9 +11,8 @@ from problems.loader import find_problem
 from tests import machines
 from tests.flow.sitting import PATH
 from tests.nvml import FakeNvml, put_in_place
-from workbench.events import Bandwidth, Ratio, Spread
+from workbench.events import Bandwidth, Ratio, Spread, TimingProgress
 from workbench.flow.figures import Yardstick, bandwidth_event, find_yardstick
-from workbench.flow.sampling import TimingFigures
 from workbench.judge.bandwidth import Peak
 from workbench.target import Target
 from workbench.topology.catalogue import find_system
@@ -29,14 +28,14 @@ def target(name: str, world: int, device: str = "cuda") -> Target:
     return Target(problem=problem, binding=binding, backend="pytorch", device=device, path=PATH)
 
 
-def taking(ms: float) -> TimingFigures:
+def taking(ms: float) -> TimingProgress:
     """A candidate whose call takes this long, beside a reference that takes twice as long."""
     fast, slow = (Spread(median=one, p10=one, p90=one) for one in (ms, 2 * ms))
-    return TimingFigures(
+    return TimingProgress(
         samples=100,
         total=100,
-        candidate=fast,
-        reference=slow,
+        candidate_ms=fast,
+        reference_ms=slow,
         speedup=Ratio(median=2.0, low=1.9, high=2.1),
         rank_ms=(ms, ms),
         skew=0.0,

@@ -9,8 +9,10 @@ import pytest
 
 from problems.binding import bind
 from problems.loader import find_problem
+from tests import machines
 from tests.flow.candidates import GOOD
 from tests.flow.sitting import PATH, Sitting
+from tests.nvml import put_in_place
 from workbench.events import Bandwidth, Floor
 from workbench.flow.figures import Yardstick, find_yardstick
 from workbench.target import Target
@@ -30,7 +32,7 @@ def solution(tensor: torch.Tensor) -> torch.Tensor:
     dist.all_reduce(out)
     return out
 """
-LIMIT = Floor(ms=80.0, binding="link", terms_ms={"link": 80.0}, topology="2 × a GPU", wire_ms=80.0)
+LIMIT = Floor(ms=80.0, binding="link", terms_ms={"link": 80.0}, topology="2 × a GPU", wire_ms=80.0, wire="2 × a GPU")
 
 
 def test_cpu_ranks_have_a_floor_that_is_no_limit() -> None:
@@ -51,19 +53,22 @@ def test_cpu_ranks_have_a_floor_that_is_no_limit() -> None:
     assert all(event.floor == floor for event in live)
 
 
-def test_floors_of_other_systems_are_no_limits() -> None:
-    """A what-if system gives a floor and its name, but no limit for times; the links of a GPU machine are one."""
+def test_floors_of_other_systems_are_no_limits(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A what-if system gives a floor and its name; times are limited by the links of the machine that runs, as ever."""
     problem = find_problem("1")
     binding = bind(problem, "default", 2, "bfloat16")
     target = Target(problem=problem, binding=binding, backend="pytorch", device="cpu", path=PATH)
-    system = place(find_system("hgx-h200"), 2)
-    what_if = find_yardstick(dataclasses.replace(target, what_if=system), None).floor
-    here = find_yardstick(dataclasses.replace(target, what_if=dataclasses.replace(system, imagined=False)), None).floor
+    asked = dataclasses.replace(target, what_if=place(find_system("dgx-a100"), 2))
+    on_cpus = find_yardstick(asked, None).floor
+    put_in_place(monkeypatch, machines.hopper(2))
+    on_gpus = find_yardstick(dataclasses.replace(asked, device="cuda"), None).floor
 
-    assert what_if is not None
-    assert here is not None
-    assert (what_if.topology, what_if.what_if, what_if.wire_ms) == ("NVIDIA HGX H200, 8 GPUs", True, 0.0)
-    assert here.wire_ms == pytest.approx(2 * 2**20 / 450e9 * 1e3)
+    assert on_cpus is not None
+    assert on_gpus is not None
+    assert (on_cpus.topology, on_cpus.what_if, on_cpus.wire_ms) == ("NVIDIA DGX A100 (80 GB)", True, 0.0)
+    assert (on_gpus.topology, on_gpus.what_if, on_gpus.ms) == (on_cpus.topology, True, on_cpus.ms)
+    assert on_gpus.wire_ms == pytest.approx(2 * 2**20 / 513.02e9 * 1e3)
+    assert on_gpus.wire == "2,097,152 bytes / (450 by links + 63.02 by PCIe) GB/s, rank 0; 2 × H200"
 
 
 def test_a_time_below_the_links_is_suspect(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -79,5 +84,5 @@ def test_a_time_below_the_links_is_suspect(tmp_path: Path, monkeypatch: pytest.M
     assert slow.status == "ok"
     assert fast.status == "suspect"
     assert "faster than the links" in fast.reason
-    assert "take 80 ms on 2 × a GPU" in fast.reason
+    assert "take 80 ms on this machine's links (2 × a GPU)" in fast.reason
     assert fast.speedup is None

@@ -63,7 +63,7 @@ def test_counters_that_stand_still_are_not_trusted(nvml: FakeNvml) -> None:
         (lambda: machines.hopper(2), "still"),
         (lambda: machines.virtual(2), "zero"),
         (machines.guarded, "absent"),
-        (machines.split, "absent"),
+        (machines.split, "no links"),
         (machines.desktop, "no links"),
     ],
     ids=["machine", "virtual machine", "no permission", "instances", "PCIe"],
@@ -154,6 +154,16 @@ def test_gpus_that_cannot_be_looked_at(monkeypatch: pytest.MonkeyPatch, refused:
     assert loads.look() == ()
     loads.close()
     assert nvml.open == 0
+
+
+def test_a_gpu_that_is_lost_on_the_way(nvml: FakeNvml, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A GPU that stops to answer has no figures from then on; the others keep theirs."""
+    healthy = nvml.nvmlDeviceGetMemoryInfo
+    loads = GpuLoads(2)
+    assert [load.rank for load in loads.look()] == [0, 1]
+    lost = nvml.gpus[0]
+    monkeypatch.setattr(nvml, "nvmlDeviceGetMemoryInfo", lambda gpu: nvml._refuse() if gpu is lost else healthy(gpu))
+    assert [load.rank for load in loads.look()] == [1]
 
 
 class Sitting:

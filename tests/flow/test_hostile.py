@@ -9,7 +9,6 @@ import math
 import os
 import signal
 import textwrap
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -109,25 +108,18 @@ def test_a_source_does_not_change_its_pitch() -> None:
 @given(sent=st.lists(messages, min_size=1, max_size=4))
 @settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_a_set_takes_one_answer_and_no_more(sent: list[dict[str, Any]]) -> None:
-    """After a rank was ready, its first message is its answer, and nothing else it sends is heard."""
+    """After a rank has the source, its first message is its answer, and nothing else it sends is heard."""
 
     async def hear() -> Any:
         ranks = CandidateSet(Zygote(), 1)
         ranks._message(0, {"event": "ready", "torch": "2.13"})
+        ranks._message(0, {"event": "holding"})
         for message in sent:
             ranks._message(0, message)
         ranks.kill()
         return ranks.loaded[0].result()
 
     assert asyncio.run(hear()) is sent[0]
-
-
-@pytest.fixture(scope="module")
-def sitting() -> Iterator[Sitting]:
-    """One sitting on problem 1 for the whole module."""
-    made = Sitting("1")
-    yield made
-    made.close()
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from workbench.events import TimingProgress
 from workbench.flow import protocol
 from workbench.flow.protocol import Series, SeriesSampler, plan
 from workbench.flow.reports import not_captured_flags
-from workbench.flow.sampling import Mismatch, TimingFigures
+from workbench.flow.sampling import Mismatch
 
 US = 1000
 _KEEPS = without(
@@ -64,9 +64,9 @@ class Judges:
         ]
 
 
-def sample(judges: Judges, trials: int = 3) -> tuple[SeriesSampler, list[TimingFigures]]:
+def sample(judges: Judges, trials: int = 3) -> tuple[SeriesSampler, list[TimingProgress]]:
     """Time to the end; the sampler, and every figure that was shown."""
-    shown: list[TimingFigures] = []
+    shown: list[TimingProgress] = []
     sampler = SeriesSampler(judges.ask, trials, 60.0, shown.append)
     asyncio.run(sampler.run())
     return sampler, shown
@@ -106,7 +106,7 @@ def test_figures_are_means_of_the_slowest_rank() -> None:
 
     assert [figures.samples for figures in shown] == [100, 200, 300]
     assert shown[-1].protocol == "pkb"
-    assert (shown[-1].reference.median, shown[-1].candidate.median) == (0.06, 0.03)
+    assert (shown[-1].reference_ms.median, shown[-1].candidate_ms.median) == (0.06, 0.03)
     assert shown[-1].speedup.median == pytest.approx(2.0)
     assert shown[-1].rank_ms == pytest.approx((0.02, 0.03))
     assert shown[-1].skew == pytest.approx(1 / 3)

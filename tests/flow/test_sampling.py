@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from workbench.flow.sampling import SIDES, Calls, Mismatch, Sampler, SamplingPlan, TimingFigures
+from workbench.events import TimingProgress
+from workbench.flow.sampling import SIDES, Calls, Mismatch, Sampler, SamplingPlan
 from workbench.judge.pitch import Pitches
 
 MS = 1_000_000
@@ -59,15 +60,20 @@ class Machine:
         return [ns, bracket, host_ns, self.mhz(side, rank, call), self.held(side, rank, call)]
 
 
-def sample(machine: Machine, device: str = "cuda", samples: int = 40, cold: bool = True) -> TimingFigures:
+def sample(machine: Machine, device: str = "cuda", samples: int = 40, cold: bool = True) -> TimingProgress:
     """The last figures of a whole run."""
-    shown: list[TimingFigures] = []
+    return shown_of(machine, device, samples, cold)[-1]
+
+
+def shown_of(machine: Machine, device: str, samples: int, cold: bool = False) -> list[TimingProgress]:
+    """All figures of a whole run, in the order in which they were told."""
+    shown: list[TimingProgress] = []
     plan = SamplingPlan(
         samples=samples, device=device, limit_s=180.0, cold=cold, most_mhz=PEAK if device == "cuda" else 0
     )
     figures = asyncio.run(Sampler(machine.ask, plan, shown.append).run())
     assert figures == shown[-1]
-    return figures
+    return shown
 
 
 def cpu(**hooks: Any) -> Machine:
@@ -114,7 +120,7 @@ def test_only_the_reference_ranks_clock_ends_the_warm_up() -> None:
 def test_cpu_ranks_have_neither_clock_nor_launches() -> None:
     """CPU figures have no launch time, no clock and none of the flags of GPUs."""
     figures = sample(cpu(), "cpu", cold=False)
-    assert (figures.launch, figures.clock_mhz, figures.cache, figures.flags) == (None, None, "warm", ())
+    assert (figures.launch_ms, figures.clock_mhz, figures.cache, figures.flags) == (None, None, "warm", ())
 
 
 def test_launch_time_is_told_beside_the_time() -> None:
@@ -122,9 +128,9 @@ def test_launch_time_is_told_beside_the_time() -> None:
     machine = Machine(host_ns=lambda side, rank, call: 3 * MS if (side, rank) == ("candidate", 1) else MS // 2)
     machine.hidden_ns = lambda side: 2 * MS if side == "candidate" else 0
     figures = sample(machine)
-    assert figures.launch is not None
-    assert (figures.launch.candidate, figures.launch.reference) == (3.0, 0.5)
-    assert figures.candidate.median == 1.0
+    assert figures.launch_ms is not None
+    assert (figures.launch_ms.candidate, figures.launch_ms.reference) == (3.0, 0.5)
+    assert figures.candidate_ms.median == 1.0
     assert figures.flags == ("launch-bound (candidate)",)
 
 
@@ -209,8 +215,29 @@ def test_sides_take_turns_and_the_last_call_is_compared() -> None:
     sample(machine, samples=25)
     timed = machine.blocks[-6:]
     assert [side for side, _calls, _last in timed] == [SIDES[place] for place in (0, 1, 1, 0, 0, 1)]
-    assert [calls for _side, calls, _last in timed] == [10, 10, 10, 10, 5, 5]
+    assert [calls for _side, calls, _last in timed] == [9, 9, 8, 8, 8, 8]
     assert [last for _side, _calls, last in machine.blocks] == [-1] * (len(machine.blocks) - 2) + [20 + 25 - 1] * 2
+
+
+def test_a_live_speedup_has_an_interval_from_the_third_pair_on() -> None:
+    """After one and two pairs of blocks the figure stands alone, since two say almost nothing of a third."""
+    found = [figures.speedup for figures in shown_of(cpu(), "cpu", 40)]
+    assert [ratio.median for ratio in found] == [1.0] * 4
+    assert [ratio.interval is not None for ratio in found] == [False, False, True, True]
+
+
+@pytest.mark.parametrize(
+    ("samples", "calls"),
+    [(100, [10] * 10), (30, [10] * 3), (11, [4, 4, 3]), (5, [2, 2, 1]), (3, [1, 1, 1]), (2, [1, 1]), (1, [1])],
+)
+def test_few_calls_are_spread_over_three_pairs(samples: int, calls: list[int]) -> None:
+    """Slow calls, or a setting, may leave few samples: from three on the verdict has an interval all the same."""
+    machine = cpu()
+    figures = sample(machine, "cpu", samples, cold=False)
+    timed = [block for block in machine.blocks[-2 * len(calls) :] if block[0] == "candidate"]
+    assert [count for _side, count, _last in timed] == calls
+    assert figures.samples == samples
+    assert (figures.speedup.interval is not None) is (samples >= 3)
 
 
 def test_the_slowest_clock_is_told() -> None:
@@ -323,7 +350,7 @@ def test_a_slow_rank_that_rotates_is_in_every_sample() -> None:
     """Each sample is its slowest rank's, though no rank is slow on average; the skew shows it."""
     machine = cpu(world=4, ns=lambda side, rank, call: 2 * MS if (side, call % 4) == ("candidate", rank) else MS)
     figures = sample(machine, "cpu", cold=False)
-    assert figures.candidate.median == 2.0
+    assert figures.candidate_ms.median == 2.0
     assert figures.speedup.median == pytest.approx(0.5)
     assert figures.rank_ms == (1.0, 1.0, 1.0, 1.0)
     assert (figures.skew, figures.flags) == (0.5, ("skewed",))
@@ -333,7 +360,7 @@ def test_a_straggler_shows_in_time_and_skew() -> None:
     """One rank that is always late makes the figure, and its own time stands beside the others'."""
     machine = cpu(ns=lambda side, rank, call: MS + (rank == 1) * MS // 2)
     figures = sample(machine, "cpu", cold=False)
-    assert (figures.candidate.median, figures.rank_ms, figures.flags) == (1.5, (1.0, 1.5), ("skewed",))
+    assert (figures.candidate_ms.median, figures.rank_ms, figures.flags) == (1.5, (1.0, 1.5), ("skewed",))
     assert figures.skew == pytest.approx(1 / 3)
 
 
@@ -341,7 +368,7 @@ def test_outliers_move_no_figure() -> None:
     """A call in twenty that takes a hundred times as long changes neither median nor speedup."""
     machine = cpu(ns=lambda side, rank, call: (100 if call % 20 == 3 else 1) * MS)
     figures = sample(machine, "cpu", samples=100, cold=False)
-    assert (figures.candidate.median, figures.candidate.p90) == (1.0, 1.0)
+    assert (figures.candidate_ms.median, figures.candidate_ms.p90) == (1.0, 1.0)
     assert figures.speedup.low <= 1.0 <= figures.speedup.high
     assert figures.speedup.median == pytest.approx(1.0)
 

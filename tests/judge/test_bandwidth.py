@@ -64,7 +64,16 @@ def test_peak_is_kept_per_machine_device_world_and_torch() -> None:
 
 
 @pytest.mark.parametrize(
-    "damage", ["", "{", "[]", '{"peak": 1}', '{"peak": {"gbps": 0, "label": "", "measured": 0, "how": ""}}']
+    "damage",
+    [
+        "",
+        "{",
+        "[]",
+        '{"peak": 1}',
+        '{"peak": {"gbps": 0, "label": "", "measured": 0, "how": ""}}',
+        '{"peak": {"gbps": Infinity, "label": "", "measured": 0, "how": ""}}',
+        '{"peak": {"gbps": 3, "label": "", "measured": "today", "how": ""}}',
+    ],
 )
 def test_damaged_cache_is_measured_anew(damage: str) -> None:
     """A damaged cache file counts as none."""

@@ -60,6 +60,15 @@ def test_newest_ceilings_count() -> None:
     store_ceilings(report(rate("copy engine", 100), measured=10.0, torch="2.12.0"))
     assert [found.gbps for found in find_ceilings("cuda", 2)] == [392]
     assert find_ceilings("cpu", 2) == find_ceilings("cuda", 4) == ()
+    assert [found.gbps for found in find_ceilings("cuda")] == [392]
+
+
+@pytest.mark.parametrize("gbps", ["NaN", "-3", "Infinity", '"392"', "null"])
+def test_ceilings_that_are_no_rates_count_as_none(gbps: str) -> None:
+    """A figure that cannot be a rate is left out of what is kept."""
+    path: Path = store_ceilings(report(rate("copy engine", 392)))
+    path.write_text(path.read_text().replace('"gbps": 392', f'"gbps": {gbps}'))
+    assert find_ceilings("cuda") == ()
 
 
 @pytest.mark.parametrize("damage", ["[]", '{"measured": 1}', '{"measured": 1, "ceilings": [{"gbps": 1}]}', "null"])

@@ -6,9 +6,7 @@ import asyncio
 
 from sessions.solves import Solves
 from tests.llm.looping import Run, code
-from workbench.events import (
-    Notice,
-)
+from workbench.events import Notice
 from workbench.llm.loop import Solver
 
 

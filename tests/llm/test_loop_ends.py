@@ -12,10 +12,7 @@ from sessions.solves import Solves
 from tests.llm.looping import Run
 from tests.sessions.samples import target
 from workbench.errors import SettingsError, StoreError
-from workbench.events import (
-    Notice,
-    SolveFinished,
-)
+from workbench.events import Notice, SolveFinished
 from workbench.llm.loop import Solver
 from workbench.target import SharedGpus
 

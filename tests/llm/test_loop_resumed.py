@@ -7,11 +7,7 @@ import pytest
 from sessions.solves import Solves
 from tests.llm.looping import START, Run, code
 from workbench.errors import UsageError
-from workbench.events import (
-    Profile,
-    ProposalFinished,
-    Ran,
-)
+from workbench.events import Profile, ProposalFinished, Ran
 from workbench.llm.loop import Solver
 
 

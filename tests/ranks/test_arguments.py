@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 torch = pytest.importorskip("torch", reason="torch is not installed for this Python")
+
 from tests.ranks.drawing import argument, source
 from workbench.ranks.arguments import Arguments
 from workbench.ranks.tree import plain

@@ -11,6 +11,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 torch = pytest.importorskip("torch", reason="torch is not installed for this Python")
+
 from tests.ranks.comparing import CLOSE, EXACT, INF, NAN, STRICT, f64
 from workbench.ranks import compare as module
 from workbench.ranks.compare import Difference, Rule, compare, use_threads

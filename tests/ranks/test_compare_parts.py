@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 torch = pytest.importorskip("torch", reason="torch is not installed for this Python")
+
 from tests.ranks.comparing import CLOSE, f64
 from workbench.ranks.compare import Difference, Mismatch, compare, mismatch
 from workbench.ranks.shared import Region, shared_fd

@@ -7,6 +7,7 @@ import math
 import pytest
 
 torch = pytest.importorskip("torch", reason="torch is not installed for this Python")
+
 from tests.ranks.comparing import CLOSE, EXACT, INF, NAN, SET, f64
 from workbench.ranks.compare import Difference, Rule, compare
 

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 torch = pytest.importorskip("torch", reason="torch is not installed for this Python")
+
 from tests.ranks.drawing import OTHER_SEED, SEED, argument, draw, one, source
 from workbench.ranks.groups import GroupOf
 

@@ -11,6 +11,7 @@ from problems.binding import bind, judge_job, obstacles
 from problems.loader import catalogue, load_problem
 
 torch = pytest.importorskip("torch", reason="torch is not installed for this Python")
+
 from tests.ranks.drawing import SEED
 from workbench.ranks.draws import InputSource
 from workbench.ranks.tree import leaves

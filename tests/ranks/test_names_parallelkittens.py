@@ -14,10 +14,9 @@ pytest.importorskip("torch", reason="the ranks run under another interpreter her
 import torch
 import torch.distributed as dist
 
-from tests.flow.sitting import Sitting
+from tests.flow.sitting import judged_on_gpus
 from workbench.ranks.names.utils import parallelkittens_runtime as runtime
 from workbench.ranks.names.utils import symmetric
-from workbench.target import SharedGpus
 
 CANDIDATE = '''\
 from utils import kernels
@@ -186,10 +185,5 @@ def test_peer_to_peer_on_gpus() -> None:
 
     Two ranks share a GPU where there is one.
     """
-    shared = SharedGpus(count=1, name="one GPU") if torch.cuda.device_count() < 2 else None
-    sitting = Sitting("1", world=2, limit=60.0, device="cuda", shared=shared)
-    try:
-        verdict = sitting.judge(CANDIDATE)
-        assert verdict.status == "ok", verdict.reason
-    finally:
-        sitting.close()
+    verdict = judged_on_gpus(CANDIDATE, torch.cuda.device_count())
+    assert verdict.status == "ok", verdict.reason

@@ -10,10 +10,9 @@ pytest.importorskip("torch", reason="the ranks run under another interpreter her
 
 import torch
 
-from tests.flow.sitting import Sitting
+from tests.flow.sitting import Sitting, judged_on_gpus
 from tests.ranks.group import in_group
 from workbench.ranks.names.utils import symmetric
-from workbench.target import SharedGpus
 
 CANDIDATE = """\
 import torch
@@ -183,10 +182,5 @@ def test_a_candidate_is_judged() -> None:
 @pytest.mark.parametrize("text", [CANDIDATE, KERNEL_CANDIDATE], ids=["tensors", "kernel"])
 def test_a_candidate_is_judged_on_gpus(text: str) -> None:
     """The same on GPUs, and with a raw kernel that waits for its peers; two ranks share a GPU where there is one."""
-    shared = SharedGpus(count=1, name="one GPU") if torch.cuda.device_count() < 2 else None
-    sitting = Sitting("1", world=2, limit=60.0, device="cuda", shared=shared)
-    try:
-        verdict = sitting.judge(text)
-        assert verdict.status == "ok", verdict.reason
-    finally:
-        sitting.close()
+    verdict = judged_on_gpus(text, torch.cuda.device_count())
+    assert verdict.status == "ok", verdict.reason

@@ -81,12 +81,12 @@ def test_processors_have_none() -> None:
     assert measure_pitch(Calls(then=row(1)), torch.device("cpu"), 0) == 0  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize(("shares", "told"), [(False, 1900), (True, 0)], ids=["a GPU of its own", "a shared GPU"])
-def test_ranks_that_share_a_gpu_do_not_measure_it(shares: bool, told: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ranks that share a GPU hold each other up and are never timed: they stand by at once, without a pitch."""
+@pytest.mark.parametrize(("asked", "told"), [(True, 1900), (False, 0)])
+def test_ranks_measure_it_where_they_are_asked_to(asked: bool, told: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ranks that will not be timed stand by at once, without a pitch."""
     said: list[dict[str, Any]] = []
     control = SimpleNamespace(send=said.append, receive=lambda: None)
-    place = SimpleNamespace(device="cpu", gpu=0, threads=1, rank=0, world=1, store="", slots=None, shares_gpu=shares)
+    place = SimpleNamespace(device="cpu", gpu=0, threads=1, rank=0, world=1, store="", slots=None, pitch=asked)
     device = SimpleNamespace(set_up=lambda *_: None, most_mhz=lambda: PEAK, tensor_device=torch.device("cpu"))
     monkeypatch.setattr(candidate, "make_device", lambda _name: device)
     monkeypatch.setattr(candidate, "init_group", lambda *_: None)

@@ -1,4 +1,4 @@
-"""Targets, sources and verdicts for the tests of the sessions."""
+"""Targets, sources and verdicts for the tests of the sessions, and text that a crash left unsaved."""
 
 from __future__ import annotations
 
@@ -6,9 +6,18 @@ from pathlib import Path
 
 from problems.binding import bind
 from problems.loader import find_problem
+from tests.program import script
 from workbench.events import Bandwidth, RankSummary, Ratio, Spread, Status, Verdict
 from workbench.source import make_source
 from workbench.target import Source, Target
+
+_CRASH = """
+import os, sys
+from pathlib import Path
+from sessions.recovery import Recovery
+assert Recovery(Path(sys.argv[1])).write(sys.argv[2])
+os._exit(1)
+"""
 
 
 def target(name: str = "1", world: int = 2, size: str = "smoke", path: Path = Path("/work/solution.py")) -> Target:
@@ -35,6 +44,13 @@ def verdict(
         candidate_ms=spread, reference_ms=spread, bandwidth=_bandwidth(), phases_ms={"load": 3.0},
         candidate_samples_ms=((2.0, 2.5), (1.5, 2.0)), environment={"torch": "2"},
     )  # fmt: skip
+
+
+def crash(file: Path, text: str) -> None:
+    """Let another process keep unsaved text of a file, and end without clearing it."""
+    process = script(_CRASH, str(file), text, cwd=file.parent)
+    process.communicate(timeout=30)
+    assert process.returncode == 1
 
 
 def _bandwidth() -> Bandwidth:

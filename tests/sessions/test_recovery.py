@@ -12,14 +12,8 @@ from hypothesis import strategies as st
 
 from sessions.recovery import Recovered, Recovery
 from tests.program import script
+from tests.sessions.samples import crash
 
-CRASH = """
-import os, sys
-from pathlib import Path
-from sessions.recovery import Recovery
-assert Recovery(Path(sys.argv[1])).write(sys.argv[2])
-os._exit(1)
-"""
 KEEP_WRITING = """
 import sys
 from pathlib import Path
@@ -37,13 +31,6 @@ def file(tmp_path: Path) -> Path:
     file = tmp_path / "solution.py"
     file.write_text("saved")
     return file
-
-
-def crash(file: Path, text: str) -> None:
-    """Let another process keep unsaved text of a file, and end without clearing it."""
-    process = script(CRASH, str(file), text, cwd=file.parent)
-    process.communicate(timeout=30)
-    assert process.returncode == 1
 
 
 def texts(found: Recovered | None) -> str | None:

@@ -84,6 +84,29 @@ def test_too_few_chosen(nvml: FakeNvml, monkeypatch: pytest.MonkeyPatch, chosen:
     assert GpuLoads(2).look() == ()
 
 
+@pytest.mark.parametrize("chosen", ["0,1,0", "GPU-5,5", f"{FIFTH},GPU-5c0ffee"])
+def test_a_gpu_named_twice(nvml: FakeNvml, monkeypatch: pytest.MonkeyPatch, chosen: str) -> None:
+    """CUDA takes no GPU at all where one is named twice, also by two of its names; the message says so."""
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", chosen)
+
+    with pytest.raises(UsageError, match=f"CUDA_VISIBLE_DEVICES={chosen} names a GPU twice"):
+        rank_gpus(nvml, 1)
+    assert GpuLoads(1).look() == ()
+
+
+def test_gpus_that_the_driver_lost(nvml: FakeNvml, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A GPU that NVML gives no handle for is named by its number; a driver without GPUs is said to serve none."""
+    healthy = nvml.nvmlDeviceGetHandleByIndex
+    monkeypatch.setattr(
+        nvml, "nvmlDeviceGetHandleByIndex", lambda index: nvml._refuse() if index == 5 else healthy(index)
+    )
+    with pytest.raises(UsageError, match="GPU 5 cannot be looked at: NVML says Not Supported"):
+        rank_gpus(nvml, 1)
+    nvml.gpus.clear()
+    with pytest.raises(UsageError, match="NVML finds 0 of 1 GPUs: the driver does not serve them"):
+        rank_gpus(nvml, 1)
+
+
 def test_a_rank_on_a_part_of_a_gpu(nvml: FakeNvml, monkeypatch: pytest.MonkeyPatch) -> None:
     """A rank on an instance (MIG), by its UUID, has the memory of that, the clocks of the GPU, and no NVLink."""
     part = with_instance(nvml)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import dataclasses
 import sys
 from pathlib import Path
 
 import pytest
 
+from tests.rates import rate, report
 from workbench.errors import UsageError
 from workbench.judge.bandwidth import Peak, PeakKey, store_peak
+from workbench.judge.links import store_ceilings
 from workbench.topology import host
 from workbench.topology.detect import detect
 from workbench.topology.draw import draw
@@ -60,6 +63,23 @@ def test_rate_comes_from_the_cache(server: Path) -> None:
     store_peak(PeakKey(device="cpu", world=4, torch="2.13.0"), PEAK)
     assert detect(4, "cpu", root=server).links[0].gbps == 3.22
     assert detect(2, "cpu", root=server).links[0].gbps is None
+
+
+def test_a_slow_link_is_not_rounded_away(server: Path) -> None:
+    """Rates are told to three digits, however low, and a floor can be worked out from them."""
+    links = detect(4, "cpu", dataclasses.replace(PEAK, gbps=0.0012345), server).links
+    assert links[0].gbps == 0.00123
+
+
+def test_measured_transfers_are_told(server: Path) -> None:
+    """What 'pkwb bench links' measured between as many ranks is told with the machine, one way."""
+    both = rate("shared memory", 20.7, two_way=True)
+    found = dataclasses.replace(report(rate("gloo send/recv", 2.9), rate("shared memory", 8.62), both), device="cpu")
+    store_ceilings(found)
+
+    words = "measured on this machine by 'pkwb bench links': gloo send/recv 2.9, shared memory 8.62."
+    assert any(note.endswith(words) for note in detect(2, "cpu", root=server).notes)
+    assert not any("bench links" in note for note in detect(4, "cpu", root=server).notes)
 
 
 def test_one_rank_has_no_links(server: Path) -> None:

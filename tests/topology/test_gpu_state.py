@@ -84,7 +84,7 @@ def test_driver_that_answers_little(monkeypatch: pytest.MonkeyPatch) -> None:
     put_in_place(monkeypatch, FakeNvml([FakeGpu(bus="a"), FakeGpu(bus="b")], refused=UNKNOWN))
     machine = read_machine(2)
     gpu = machine.gpus[0]
-    assert (gpu.exclusive, gpu.split, gpu.holders, gpu.counters) == (False, False, (), None)
+    assert (gpu.exclusive, gpu.split, gpu.holders, gpu.counters) == (False, False, None, None)
     assert (gpu.links, gpu.links_up, gpu.link_gbps) == (0, 0, None)
     assert machine.paths == {(0, 1): "none"}
 

@@ -16,6 +16,7 @@ from workbench.topology.draw import draw
 from workbench.topology.gpu_facts import Gpu
 from workbench.topology.gpus import gpu_topology
 from workbench.topology.pcie import slot_rate
+from workbench.topology.ports import ports
 from workbench.topology.terms import Work
 
 
@@ -44,6 +45,16 @@ def test_bridged_gpus_are_linked_in_pairs() -> None:
     ]
 
 
+def test_links_through_one_slot() -> None:
+    """A bridged GPU reaches all others over its one PCIe slot: that rate counts once beside its NVLinks."""
+    gpus = [dataclasses.replace(_gpu(rank, 12, False, {f"0000:{rank ^ 1:02x}": 12}), slot=(5, 16)) for rank in range(4)]
+    found = ports(gpu_topology(gpus))[0]
+
+    assert found is not None
+    assert found.gbps == pytest.approx(300 + 63.02)
+    assert found.label.endswith("2 peers by PCIe, 63.02 GB/s one way together")
+
+
 def test_visible_gpus_follow_the_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """CUDA_VISIBLE_DEVICES narrows the GPUs that ranks may use: up to the first that is none, and to one instance."""
     for name in ("nvidia0", "nvidia1", "nvidiactl", "nvidia-uvm"):
@@ -59,6 +70,9 @@ def test_visible_gpus_follow_the_environment(tmp_path: Path, monkeypatch: pytest
     assert visible_gpus(tmp_path) == 1
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "MIG-1,MIG-2")
     assert visible_gpus(tmp_path) == 1
+    for chosen, count in (("0,7,1", 1), ("nonsense,0", 0), ("GPU-1,0", 2), ("0,0", 0)):
+        monkeypatch.setenv("CUDA_VISIBLE_DEVICES", chosen)
+        assert visible_gpus(tmp_path) == count
 
 
 def test_auto_takes_gpus_only_when_every_rank_gets_one(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -277,23 +277,13 @@ def gpu_bandwidth(number: int = 1) -> Bandwidth:
 
 def gpu_run(number: int = 1) -> list[Event]:
     """A good run of which everything is known that is known on GPUs, with flags."""
-    floor = Floor(
-        ms=0.0107,
-        binding="link",
-        terms_ms={"link": 0.00466, "memory": 0.0009, "compute": 0.0, "latency": 0.006},
-        topology="2 × H200",
-        in_network_ms=0.01,
-    )
+    terms = {"link": 0.00466, "memory": 0.0009, "compute": 0.0, "latency": 0.006}
+    floor = Floor(ms=0.0107, binding="link", terms_ms=terms, topology="2 × H200", in_network_ms=0.01)
     *events, last = with_rate(dataclasses.replace(gpu_bandwidth(number), floor=floor), number)
     assert isinstance(last, Verdict)
-    known = dataclasses.replace(
-        last,
-        cache="cold",
-        launch_ms=LaunchTime(candidate=0.031, reference=0.012),
-        clock_mhz=1980.0,
-        flags=("noisy", "launch-bound (candidate)", "shared-gpu (rank 0: python 1234)"),
-    )
-    return [*events, known]
+    launch = LaunchTime(candidate=0.031, reference=0.012)
+    flags = ("noisy", "launch-bound (candidate)", "shared-gpu (rank 0: python 1234)")
+    return [*events, dataclasses.replace(last, cache="cold", launch_ms=launch, clock_mhz=1980.0, flags=flags)]
 
 
 def timing_run(number: int = 1, samples: int = 63, speedup: float = 1.34) -> list[Event]:

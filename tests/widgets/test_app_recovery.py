@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from sessions.recovery import Recovery
+from tests.sessions.samples import crash
 from tests.widgets.stage import TEXT, dialog, stage
 
 
@@ -21,23 +22,13 @@ async def test_unsaved_text_is_kept(tmp_path: Path) -> None:
         await place.until(lambda: not list(folder.glob("*.json")))
 
 
-def left_behind(path: Path, text: str) -> None:
-    """Unsaved text of a pkwb that is gone."""
-    from tests.program import script
-
-    code = "import sys; from pathlib import Path; from sessions.recovery import Recovery; "
-    code += "Recovery(Path(sys.argv[1])).write(sys.argv[2])"
-    with script(code, str(path), text, cwd=path.parent) as process:
-        assert process.wait(60) == 0
-
-
 @pytest.mark.parametrize(("key", "text"), [("r", "unsaved = 1\n" + TEXT), ("d", TEXT)])
 async def test_recovered_text_is_offered(tmp_path: Path, key: str, text: str) -> None:
     """Text left behind is offered with a diff at the next start: restored it is unsaved, discarded it is gone."""
     path = tmp_path / "solutions_pytorch" / "1_allreduce_pytorch.py"
     path.parent.mkdir()
     path.write_text(TEXT)
-    left_behind(path, "unsaved = 1\n" + TEXT)
+    crash(path, "unsaved = 1\n" + TEXT)
     async with stage(tmp_path) as place:
         await dialog(place)
         await place.until(lambda: "unsaved" in place.app.export_screenshot())
@@ -56,7 +47,7 @@ async def test_all_answers_are_in_sight(tmp_path: Path, size: tuple[int, int]) -
     path = tmp_path / "solutions_pytorch" / "1_allreduce_pytorch.py"
     path.parent.mkdir()
     path.write_text(TEXT)
-    left_behind(path, "unsaved = 1\n" + TEXT)
+    crash(path, "unsaved = 1\n" + TEXT)
     async with stage(tmp_path, size=size) as place:
         await dialog(place)
         await place.until(lambda: all(word in place.app.export_screenshot() for word in ("discard", "decide", "later")))
@@ -68,7 +59,7 @@ async def test_recovered_text_is_offered_again(tmp_path: Path, key: str) -> None
     path = tmp_path / "solutions_pytorch" / "1_allreduce_pytorch.py"
     path.parent.mkdir()
     path.write_text(TEXT)
-    left_behind(path, "unsaved = 1\n" + TEXT)
+    crash(path, "unsaved = 1\n" + TEXT)
     async with stage(tmp_path) as place:
         place.runner.end()
         await dialog(place)

@@ -67,6 +67,7 @@ def test_speedups() -> None:
     """A speedup stands with its interval, a change with its sign."""
     assert fmt.interval(ratio(1.34)) == "1.34x [1.31, 1.37]"
     assert fmt.interval(Ratio(median=1.31, low=0.0001, high=13597.58)) == "1.31x [0.00, 13598]"
+    assert fmt.interval(Ratio(median=2.46)) == "2.46x"
     assert fmt.change(1.031) == "+3.1%"
     assert fmt.change(0.95) == "-5.0%"
     assert fmt.percent(0.47) == "47%"

@@ -210,6 +210,25 @@ async def test_topology_shows_the_load_of_gpus(size: tuple[int, int]) -> None:
         assert all(len(line) <= size[0] for line in pane.lines.texts)
 
 
+async def test_topology_names_gpus_that_are_lost() -> None:
+    """A rank whose GPU the driver says nothing of any more is named, beside the figures of the others."""
+    known = GpuLoad(
+        rank=0,
+        busy_percent=1.0,
+        memory_used_bytes=3 << 30,
+        memory_total_bytes=141 << 30,
+        clock_mhz=None,
+        power_watts=None,
+    )
+    pane = TopologyPane(dataclasses.replace(script.make_target(world=3), device="cuda"), drawing)
+    async with Host(pane).run_test(size=WIDE) as pilot:
+        await pane.workers.wait_for_complete()
+        pane.show_view(script.show([dataclasses.replace(script.telemetry(), gpus=(known,))]))
+        await pilot.pause()
+
+        assert "rank 1, 2: the driver tells nothing of the GPU; 'pkwb doctor' may say why" in flowing(pane)
+
+
 async def test_topology_of_shared_gpus() -> None:
     """Ranks that share GPUs are told so, above the GPUs that are there; the first row of the screen names those."""
     target = dataclasses.replace(script.make_target(world=3), device="cuda", shared=SharedGpus(2, "2 × H200"))
@@ -282,6 +301,28 @@ async def test_topology_that_fails_is_said() -> None:
         await pilot.pause()
 
         assert "the topology could not be found out: no /sys here" in visible(pane)
+
+
+async def test_topology_that_is_found_at_the_second_look() -> None:
+    """When a later look at the machine succeeds its drawing takes the place of what went wrong before."""
+    answers = iter((OSError("no /sys yet"), _linked("4.50 GB/s")))
+
+    def shaky(world: int, device: str) -> Drawing:
+        found = next(answers)
+        if isinstance(found, OSError):
+            raise found
+        return found
+
+    pane = TopologyPane(script.make_target(), shaky)
+    async with Host(pane).run_test(size=WIDE) as pilot:
+        await pane.workers.wait_for_complete()
+        pane.show_view(script.show(script.good_run(1)))
+        await pilot.pause()
+        await pane.workers.wait_for_complete()
+        await pilot.pause()
+
+        assert "link 4.50 GB/s" in visible(pane)
+        assert "no /sys yet" not in visible(pane)
 
 
 async def test_same_load_paints_nothing(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -19,7 +19,7 @@ from workbench.settings import load_settings
 from workbench.stopping import unless_stopped
 
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
-_LEAST, _MOST = 2 << 10, 16 << 30
+_LEAST, _MOST = 2 << 10, 4 << 30
 _STEP = 16
 """Kernels move 16 bytes at a time."""
 
@@ -83,5 +83,5 @@ def _size(text: str) -> int:
     found = re.fullmatch(r"(\d+)([KMG]?)(?:i?B)?", text.strip(), re.IGNORECASE)
     count = int(found[1]) * _UNITS[found[2].upper()] if found else 0
     if not _LEAST <= count <= _MOST:
-        raise argparse.ArgumentTypeError(f"{text} is no size from 2K to 16G, such as 64M")
+        raise argparse.ArgumentTypeError(f"{text} is no size from 2K to 4G, such as 64M")
     return count // _STEP * _STEP

@@ -80,7 +80,7 @@ async def _build(settings: Settings, source: Source, stream: EventStream) -> boo
         await building.begin()
         await building.finish()
     except (BuilderError, Stop) as error:
-        if isinstance(error, BuilderError):
+        if isinstance(error, BuilderError) and not building.summaries:  # else it is told as the end of a build
             print(f"pkwb: {error}", file=sys.stderr)
         return False
     finally:

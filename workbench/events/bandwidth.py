@@ -19,7 +19,7 @@ class Floor:
     wire_ms: float = 0.0
     """Time of the needed bytes on this machine's links and beside them, with all that switches can do; 0 = no limit."""
     wire: str = ""
-    """The arithmetic of ``wire_ms``."""
+    """The arithmetic of ``wire_ms``, and this machine's name."""
     in_network_ms: float | None = None
     """The floor where switches add and multicast, where that makes a difference."""
     what_if: bool = False

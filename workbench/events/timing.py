@@ -24,16 +24,29 @@ class Spread:
 
 @dataclass(frozen=True, kw_only=True)
 class Ratio:
-    """Speedup over the reference (above 1 = the candidate is faster) with its bootstrap 95% interval."""
+    """Speedup over the reference (above 1 = the candidate is faster) with its 95% interval.
+
+    Too few measurements for an interval: ``low`` and ``high`` are None, both.
+    """
 
     median: float
-    low: float
-    high: float
+    low: float | None = None
+    high: float | None = None
+
+    @property
+    def interval(self) -> tuple[float, float] | None:
+        """Both bounds; None where there is no interval."""
+        return None if self.low is None or self.high is None else (self.low, self.high)
 
     @property
     def differs(self) -> bool:
         """Whether the interval leaves 1 out; otherwise there is no measured difference."""
-        return not self.low <= 1.0 <= self.high
+        return self.interval is not None and not self.interval[0] <= 1.0 <= self.interval[1]
+
+    @property
+    def sure(self) -> float:
+        """What the speedup is at least, by its interval; 0 where there is none."""
+        return self.low or 0.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,8 +59,9 @@ class LaunchTime:
 
 @dataclass(frozen=True, kw_only=True)
 class TimingProgress(Event):
-    """Live timing; replaces the one before. ``skew`` is the median over samples of (slowest - fastest rank)/slowest.
+    """The figures after some samples, times in ms; replaces the one before.
 
+    ``skew`` is the median over samples of (slowest - fastest rank) / slowest.
     ``graph``: calls were replayed from a CUDA graph. ``launch_ms`` and ``clock_mhz``, the median clock of the GPUs'
     multiprocessors over all samples, are None on CPU ranks and where they could not be measured.
     """

@@ -106,13 +106,19 @@ class Attempt:
             self._first(stop.status)
             raise
 
-    async def load(self, candidates: CandidateSet) -> None:
-        """Load the source on every rank; Stop when one fails."""
+    async def hand_over(self, candidates: CandidateSet) -> None:
+        """Give every rank the source, which none runs yet; LostSetError when a rank is not there to take it."""
         self._candidates = candidates
         candidates.on_log = self._log
+        limit = self._context.settings.limits.start
+        await candidates.hold(self._source.text, self._path, self._context.target.problem.arguments, limit)
+
+    async def load(self) -> None:
+        """Run the source on every rank; Stop when one fails."""
+        candidates = self._set
         self.enter("load")
         candidates.attach(self._context.judges)
-        candidates.load(self._source.text, self._path, self._context.target.problem.arguments)
+        candidates.run()
         late = await settle(candidates.loaded, candidates, self._patience(), loading_failed)
         found = [
             loading_answer(answer, future)
@@ -161,8 +167,8 @@ class Attempt:
             trials_passed=self._passed,
             trials=self._context.settings.run.trials,
             speedup=timed.speedup if timed else None,
-            candidate_ms=timed.candidate if timed else None,
-            reference_ms=timed.reference if timed else None,
+            candidate_ms=timed.candidate_ms if timed else None,
+            reference_ms=timed.reference_ms if timed else None,
             first_call_ms=self._first_call_ms,
             load_ms=self._load_ms,
             peak_rss_bytes=self._candidates.peak_rss() if self._candidates else None,
@@ -172,7 +178,7 @@ class Attempt:
             protocol=timed.protocol if timed else self._context.settings.run.protocol,
             cache=timed.cache if timed else None,
             graph=timed.graph if timed else False,
-            launch_ms=timed.launch if timed else None,
+            launch_ms=timed.launch_ms if timed else None,
             clock_mhz=timed.clock_mhz if timed else None,
             flags=timed.flags if timed else (),
             profile=self._profile,

@@ -210,7 +210,7 @@ class Building:
     def _tell(self, request: Request, finding: Finding, no_fault: bool) -> None:
         """Tell a finding. That there is no compiler is a warning: the file may run without what it could build."""
         diagnostic = self._diagnostic(request, finding)
-        if no_fault:
+        if no_fault and finding.severity == "error":
             diagnostic = dataclasses.replace(diagnostic, severity="warning")
         elif finding.severity == "error" and self.failure is None:
             self.failure = diagnostic

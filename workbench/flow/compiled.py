@@ -13,6 +13,7 @@ from workbench.ranks.channel import Message
 
 _TRITON = re.compile(r"at (\d+):(\d+):\n(?P<lines>.*?)\n(?P<mark> *\^)\n?(?P<message>.*)", re.DOTALL)
 _MOST_LINES = 40
+_IN_UNIT = re.compile(r"^kernel\.cu\(\d+\): (?:catastrophic )?error(?: #[\w-]+)?: ")
 _UNDEFINED = re.compile(r"undefined symbol:? (?P<shown>.+?)(?:: no source|$)", re.MULTILINE)
 """What a rank says of a library that it cannot load: the name as it is written in C++, or as the linker has it."""
 _OWN_NAME = re.compile(r"(?:[^(<]*[\s:*&])?(\w+)")
@@ -23,7 +24,7 @@ def as_build_error(answer: Answer, source: str) -> Answer:
     report = answer.report or {}
     failure = report.get("failure")
     place = _COMPILERS.get(failure["type"]) if failure else None
-    if failure is None or place is None or report["status"] not in ("crash", "load-error"):
+    if failure is None or place is None or report["status"] not in ("crash", "load-error", "build-error"):
         return answer
     found = place(failure, source)
     if found is None:
@@ -77,6 +78,11 @@ def _undefined(failure: Message, source: str) -> Message | None:
     return {**failure, "line": line, "column": 0} if line else failure
 
 
+def _nvrtc(failure: Message, source: str) -> Message | None:
+    """The error alone where its line in the user's file is known."""
+    return {**failure, "message": _IN_UNIT.sub("", failure["message"])} if failure["line"] else failure
+
+
 def _as_it_is(failure: Message, source: str) -> Message | None:
     return failure
 
@@ -88,7 +94,7 @@ _COMPILERS: dict[str, Callable[[Message, str], Message | None]] = {
     "BuildError": _undefined,
     "ImportError": _undefined,
     "PTXASError": _as_it_is,
-    "CompileError": _as_it_is,
+    "CompileError": _nvrtc,
     "RuntimeError": _own_build,
 }
 """By the type of the exception, as the rank names it: what becomes of it."""

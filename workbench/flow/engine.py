@@ -13,7 +13,7 @@ from problems.binding import judge_job
 from workbench.build.arch import choose_arch
 from workbench.build.assembly import Kind
 from workbench.config import Settings
-from workbench.errors import PkwbError, RanksError
+from workbench.errors import LostSetError, PkwbError, RanksError
 from workbench.events import EventStream, Notice, Origin, RanksReady, SourceSeen, Status, Verdict
 from workbench.flow.attempt import Attempt
 from workbench.flow.builder import Builder
@@ -24,7 +24,7 @@ from workbench.flow.gpu_watch import GpuWatch
 from workbench.flow.kernel_code import kernel_code
 from workbench.flow.profiling import for_model
 from workbench.flow.reports import loading_failed
-from workbench.flow.sets import CandidateSet, JudgeSet, RankSet, exit_words, rank_request
+from workbench.flow.sets import CandidateSet, JudgeSet, RankSet, exit_words, needs_pitch, rank_request
 from workbench.flow.standby import DEPTH, Standby, ended, task
 from workbench.flow.zygote import Zygote
 from workbench.judge.bandwidth import Peak
@@ -142,8 +142,8 @@ class Engine:
             try:
                 verdict = await self._try(number, source, seen)
             except RanksError as error:
-                if self._context is None:
-                    raise  # ranks that cannot be started will not start a moment later
+                if self._context is None or isinstance(error, LostSetError):
+                    raise  # what has just failed anew will not work a moment later
                 self._restart(str(error))
                 verdict = await self._try(number, source, seen)
         except asyncio.CancelledError:
@@ -156,7 +156,6 @@ class Engine:
         return verdict
 
     async def _try(self, number: int, source: Source, seen: float) -> Verdict:
-        candidates: CandidateSet | None = None
         attempt: Attempt | None = None
         building = Building(number, source, await self._place_of_builds(), self._stream)
         try:
@@ -165,30 +164,44 @@ class Engine:
             context = for_model(context) if self._origin == "model" else context
             attempt = Attempt(number, source, context, seen, building)
             await attempt.build()
-            attempt.enter("start")
-            candidates = await self._standby.take()
-            attempt.leave()
-            async with building.serving(self._zygote.scratch(candidates.id)):
-                verdict = await self._stages(attempt, candidates, context)
-            await candidates.wait_output()
-            return verdict
+            return await self._judged(attempt, building, context)
         except Stop as stop:
             assert attempt is not None
             return attempt.verdict(stop.status, stop.ranks, stop.why)
         except asyncio.CancelledError:
             if attempt is not None:
-                self._end_set(candidates)
                 return attempt.verdict(self._ending, (), "")
             raise
         finally:
             await building.end()
-            self._end_set(candidates)
             if not self._closed and self._judges is not None:
                 self._standby.keep()
 
-    async def _stages(self, attempt: Attempt, candidates: CandidateSet, context: Context) -> Verdict:
+    async def _judged(self, attempt: Attempt, building: Building, context: Context) -> Verdict:
+        """The verdict on the next set that has all its ranks; LostSetError where one that started just now has not."""
+        attempt.enter("start")
+        for _ in range(self._standby.depth):
+            try:
+                return await self._on_next_set(attempt, building, context)
+            except LostSetError as lost:
+                self._stream.emit(Notice(severity="warning", text=f"{lost}: the next set takes the file"))
+        return await self._on_next_set(attempt, building, context)
+
+    async def _on_next_set(self, attempt: Attempt, building: Building, context: Context) -> Verdict:
+        candidates = await self._standby.take()
         try:
-            await attempt.load(candidates)
+            async with building.serving(self._zygote.scratch(candidates.id)):
+                await attempt.hand_over(candidates)
+                attempt.leave()
+                verdict = await self._stages(attempt, context)
+            await candidates.wait_output()
+            return verdict
+        finally:
+            self._end_set(candidates)
+
+    async def _stages(self, attempt: Attempt, context: Context) -> Verdict:
+        try:
+            await attempt.load()
             await attempt.check()
             if self._settings.run.samples > 0 and not self._target.not_timed:
                 await self._standby.settled()
@@ -293,7 +306,9 @@ class Engine:
 
     async def _load_baseline(self, baseline: CandidateSet, judges: JudgeSet) -> None:
         problem = self._target.problem
-        baseline.load(problem.baseline_source(), str(problem.reference_path), problem.arguments)
+        limit = self._settings.limits.start
+        await baseline.hold(problem.baseline_source(), str(problem.reference_path), problem.arguments, limit)
+        baseline.run()
         _done, pending = await asyncio.wait(baseline.loaded, timeout=self._settings.limits.run)
         for future in baseline.loaded:
             if pending or loading_failed(future.result()):
@@ -301,7 +316,8 @@ class Engine:
         await asyncio.wait(baseline.attach(judges, "baseline"))
 
     def _request(self, role: str) -> Message:
-        return rank_request(self._target, role, self._settings.ranks.threads)
+        pitch = needs_pitch(self._target, self._settings.run)
+        return rank_request(self._target, role, self._settings.ranks.threads, pitch)
 
     async def _start_standby(self) -> CandidateSet:
         candidates = CandidateSet(self._zygote, self._target.world)

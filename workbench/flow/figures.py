@@ -14,8 +14,7 @@ import workbench
 from problems.binding import figure
 from problems.wording import figure_by_rank, largest
 from workbench.errors import PkwbError
-from workbench.events import Bandwidth, Floor, RankBandwidth
-from workbench.flow.sampling import TimingFigures
+from workbench.events import Bandwidth, Floor, RankBandwidth, TimingProgress
 from workbench.flow.sets import JudgeSet
 from workbench.flow.zygote import Zygote
 from workbench.judge.bandwidth import Peak, PeakKey, busbw, effective, load_peak, share, store_peak
@@ -23,8 +22,9 @@ from workbench.ranks.channel import Message
 from workbench.target import Target
 from workbench.topology.cost import as_floor, roofline
 from workbench.topology.detect import detect
+from workbench.topology.model import Topology
 from workbench.topology.ports import Port, ports
-from workbench.topology.terms import work_of
+from workbench.topology.terms import Work, work_of
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,12 +44,17 @@ def find_yardstick(target: Target, peak: Peak | None) -> Yardstick:
     here, work = None, work_of(target.binding)
     with contextlib.suppress(PkwbError):
         here = detect(target.world, target.device, peak)
-    chosen = target.what_if or here
-    floor = as_floor(roofline(work, chosen)) if work is not None and chosen is not None else None
+    floor = _floor(work, target.what_if, here) if work is not None else None
     return Yardstick(peak=peak, floor=floor, ports=ports(here) if here is not None else ())
 
 
-def bandwidth_event(target: Target, figures: TimingFigures, held: Yardstick) -> Bandwidth | None:
+def _floor(work: Work, what_if: Topology | None, here: Topology | None) -> Floor | None:
+    """The floor on the what-if system if there is one; what limits a time is the machine that it was taken on."""
+    found = [roofline(work, topology) for topology in (what_if, here) if topology is not None]
+    return as_floor(found[0], found[-1]) if found else None
+
+
+def bandwidth_event(target: Target, figures: TimingProgress, held: Yardstick) -> Bandwidth | None:
     """Effective bandwidth of candidate and reference by the problem's needed bytes and the median times.
 
     None where the problem's bytes are not known; no share of the peak where no byte needs to move.
@@ -58,7 +63,7 @@ def bandwidth_event(target: Target, figures: TimingFigures, held: Yardstick) -> 
     if not problem.figures.known:
         return None
     needed = largest(binding, "needed_bytes")
-    seconds, reference_s = figures.candidate.median / 1e3, figures.reference.median / 1e3
+    seconds, reference_s = figures.candidate_ms.median / 1e3, figures.reference_ms.median / 1e3
     collective = problem.collective
     size = figure(binding, collective.bytes) if collective else 0.0
     peak, ranks = held.peak, _by_rank(figure_by_rank(binding, "needed_bytes"), seconds, held)

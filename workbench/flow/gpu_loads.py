@@ -33,14 +33,12 @@ class GpuLoads:
         self._traffic = Traffic()
 
     def look(self) -> tuple[GpuLoad, ...]:
-        """One figure of each kind and rank; empty where the GPUs cannot be looked at."""
+        """One figure of each kind and rank, without ranks whose GPU is lost; empty where none can be looked at."""
         nvml = self._nvml or self._open()
         if nvml is None:
             return ()
-        try:
-            return tuple(self._load(nvml, rank, gpu) for rank, gpu in enumerate(self._gpus))
-        except nvml.NVMLError:
-            return ()
+        loads = (answer(nvml, None, self._load, nvml, rank, gpu) for rank, gpu in enumerate(self._gpus))
+        return tuple(load for load in loads if load is not None)
 
     def forget(self) -> None:
         """Let the next look begin a new stretch of link traffic."""

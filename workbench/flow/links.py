@@ -16,6 +16,7 @@ from workbench.judge.bandwidth import algbw, busbw
 from workbench.judge.links import LeftOut, LinkRate, LinkReport
 from workbench.ranks.channel import Message
 from workbench.ranks.shared import shared_fd
+from workbench.topology.host import free_memory
 
 SMALLEST = 2 << 10
 LARGEST = {"cpu": 256 << 20, "cuda": 1 << 30}
@@ -25,6 +26,10 @@ _BYTES_OF_CALLS = {"cpu": 512 << 20, "cuda": 16 << 30}
 _BYTES_OF_A_CALL = {"cpu": 0, "cuda": 8 << 20}
 """Small messages are sent so often in one call on a GPU that its events tell their time."""
 _MOST_IN_A_CALL = 20
+_COPIES = 4
+"""Of a message with each CPU rank: what it sends, shares and receives, and what it compares that with."""
+_STEP = 16
+"""Messages are multiples of this many bytes."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,11 +79,11 @@ async def measure_links(
     """Measure everything that this machine has; no process is left when it returns.
 
     ``largest`` is the largest message in bytes (0: the device's usual), ``tell`` hears what is being measured.
-    UsageError for one rank; RanksError when nothing could be measured.
+    UsageError for one rank, and for messages that do not fit; RanksError when nothing could be measured.
     """
     if settings.ranks.world < 2:
         raise UsageError("one rank has no link: use --ranks 2 or more")
-    bench = _Bench(settings, device, largest or LARGEST[device], tell)
+    bench = _Bench(settings, device, _fitting(device, settings.ranks.world, largest), tell)
     try:
         await bench.zygote.start(settings.ranks.python, settings.limits.start)
         for role, world in _sets(device, settings.ranks.world):
@@ -86,6 +91,18 @@ async def measure_links(
     finally:
         await bench.zygote.close()
     return bench.report()
+
+
+def _fitting(device: str, world: int, wanted: int) -> int:
+    """The largest message in bytes: the wanted one, else the usual one, as far as memory goes."""
+    usual, free = LARGEST[device], free_memory() if device == "cpu" else None
+    most = usual if free is None else free // (_COPIES * world) // _STEP * _STEP
+    if free is not None and wanted > most:
+        raise UsageError(
+            f"messages of {wanted / 1e9:.3g} GB between {world} ranks do not fit into {free / 1e9:.3g} GB of free memory:"
+            f" give a --largest of at most {most >> 20}M"
+        )
+    return wanted or min(usual, most)
 
 
 def _sets(device: str, world: int) -> list[tuple[str, int]]:
@@ -145,7 +162,7 @@ class _Bench:
         """What a new set is to measure: collectives among all ranks alone."""
         threads = self._settings.ranks.threads or max(1, (os.cpu_count() or 1) // ranks.world)
         request: Message = {"role": role, "world": ranks.world, "device": self._device}
-        request |= {"shared_gpus": 0, "threads": threads}
+        request |= {"shared_gpus": 0, "threads": threads, "pitch": False}
         await ranks.start(request, self._settings.limits.start)
         answer = (await ranks.all({"op": "mechanisms"}, self._settings.limits.start))[0]
         if first:

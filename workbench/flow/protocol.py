@@ -12,7 +12,8 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from statistics import fmean, median
 
-from workbench.flow.sampling import SIDES, Mismatch, TimingFigures
+from workbench.events import TimingProgress
+from workbench.flow.sampling import SIDES, Mismatch
 from workbench.flow.sides import Block, Rows, Side
 from workbench.judge.clocks import SHORTEST_CALL_NS, claims_too_little, results_too_late
 from workbench.ranks.channel import Message
@@ -69,7 +70,7 @@ class SeriesSampler:
     """Times both sides trial by trial through ``ask``, which gets all judges' answers."""
 
     def __init__(
-        self, ask: AskSeries, trials: int, limit_s: float, on_figures: Callable[[TimingFigures], None]
+        self, ask: AskSeries, trials: int, limit_s: float, on_figures: Callable[[TimingProgress], None]
     ) -> None:
         self._ask = ask
         self._trials = trials
@@ -79,7 +80,7 @@ class SeriesSampler:
         self.reference = Side()
         self.candidate = Side()
 
-    async def run(self) -> TimingFigures:
+    async def run(self) -> TimingProgress:
         """All trials; the last figures. Raises Mismatch when the last call of a series was wrong."""
         pair_s = await self._probe()
         warm_up, calls = plan(pair_s, self._trials, self._left())
@@ -137,7 +138,7 @@ class SeriesSampler:
         brackets, exports = ([[answer[name]] for answer in answers] for name in ("bracket", "export"))
         return Block(durations, brackets, exports=exports)
 
-    def _figures(self, calls: int) -> TimingFigures:
+    def _figures(self, calls: int) -> TimingProgress:
         # numpy takes 0.1 s to import: here in a thread, as for the other way of timing
         from workbench.judge import statistics, trials
 
@@ -145,11 +146,11 @@ class SeriesSampler:
         by_rank = list(zip(*means))
         reference = [trials.slowest_rank(block.ns) for block in self.reference.blocks]
         candidate = [trials.slowest_rank(block.ns) for block in self.candidate.blocks]
-        return TimingFigures(
+        return TimingProgress(
             samples=calls * len(means),
             total=calls * self._trials,
-            candidate=statistics.spread([fmean(series) / 1e6 for series in candidate]),
-            reference=statistics.spread([fmean(series) / 1e6 for series in reference]),
+            candidate_ms=statistics.spread([fmean(series) / 1e6 for series in candidate]),
+            reference_ms=statistics.spread([fmean(series) / 1e6 for series in reference]),
             speedup=trials.speedup(reference, candidate),
             rank_ms=tuple(fmean(row) for row in by_rank),
             skew=statistics.skew(by_rank),

@@ -11,16 +11,17 @@ from dataclasses import dataclass, field
 from statistics import median
 
 from workbench.errors import RanksError
-from workbench.events import Cache, LaunchTime, Protocol, Ratio, Spread
+from workbench.events import LaunchTime, Spread, TimingProgress
 from workbench.flow.gate_patience import GatePatience
 from workbench.flow.sides import Block, Rows, Side
 from workbench.judge.clocks import SHORTEST_CALL_NS, claims_too_little, results_too_late, shortest_tenth
 from workbench.judge.conditions import clock_flags, launch_flags, settled
 from workbench.judge.pitch import ALIKE_PROCESSES, Pitches, Unlike
+from workbench.judge.trials import FEWEST_PAIRS
 from workbench.ranks.channel import Message
 
 BLOCK = 10
-"""Timed calls of one side before the other side gets its turn."""
+"""Timed calls of one side before the other side gets its turn, at most."""
 WARM_UP_CALLS = 20
 WARM_UP_S = {"cpu": 0.0, "cuda": 0.5}
 """Seconds of warm-up a side unless the GPUs' clocks have settled before; a CPU call is warm after ``WARM_UP_CALLS``."""
@@ -49,25 +50,6 @@ class SamplingPlan:
     most_mhz: int = 0
     """The highest clock of the slowest GPU's multiprocessors; 0 where it is not known, and on the CPU."""
     pitches: Pitches = field(default_factory=Pitches)
-
-
-@dataclass(frozen=True, kw_only=True)
-class TimingFigures:
-    """The figures after some samples; times in ms."""
-
-    samples: int
-    total: int
-    candidate: Spread
-    reference: Spread
-    speedup: Ratio
-    rank_ms: tuple[float, ...]
-    skew: float
-    protocol: Protocol = "pkwb"
-    cache: Cache = "warm"
-    graph: bool = False
-    launch: LaunchTime | None = None
-    clock_mhz: float | None = None
-    flags: tuple[str, ...]
 
 
 class Mismatch(Exception):
@@ -106,7 +88,7 @@ AskBlock = Callable[[Calls], Awaitable[list[Message]]]
 class Sampler:
     """Runs the plan R C C R R C C R ... through ``ask``, which gets all judges' answers."""
 
-    def __init__(self, ask: AskBlock, plan: SamplingPlan, on_figures: Callable[[TimingFigures], None]) -> None:
+    def __init__(self, ask: AskBlock, plan: SamplingPlan, on_figures: Callable[[TimingProgress], None]) -> None:
         self._ask = ask
         self._plan = plan
         self._on_figures = on_figures
@@ -117,14 +99,14 @@ class Sampler:
         self.reference = Side()
         self.candidate = Side()
 
-    async def run(self) -> TimingFigures:
+    async def run(self) -> TimingProgress:
         """Warm up, sample, and return the last figures. Raises Mismatch when a checked call was wrong."""
         total = self._affordable(await self._warm_up())
         figures = None
-        for pair, start in enumerate(range(0, total, BLOCK)):
-            calls = min(BLOCK, total - start)
+        blocks = _blocks(total)
+        for pair, calls in enumerate(blocks):
             for side in SIDES if pair % 2 == 0 else SIDES[::-1]:
-                await self._block(side, calls, start + calls == total)
+                await self._block(side, calls, last=pair + 1 == len(blocks))
             figures = await asyncio.to_thread(self._figures, total)
             self._on_figures(figures)
         if figures is None:
@@ -177,7 +159,7 @@ class Sampler:
         self._cold = self._cold and block.cold  # a side that has no memory for it must not be the only warm one
         return block
 
-    def _figures(self, total: int) -> TimingFigures:
+    def _figures(self, total: int) -> TimingProgress:
         # numpy takes 0.1 s to import: here in a thread, while samples are taken elsewhere
         from workbench.judge import statistics
 
@@ -185,17 +167,17 @@ class Sampler:
         reference, candidate = self.reference.slowest(), self.candidate.slowest()
         clocks = [*self.candidate.clocks(), *self.reference.clocks()]
         unlike = self._unlike()
-        return TimingFigures(
+        return TimingProgress(
             samples=len(matrix[0]),
             total=total,
-            candidate=_ms(statistics.spread(self.candidate.claims())),
-            reference=_ms(statistics.spread(self.reference.claims())),
+            candidate_ms=_ms(statistics.spread(self.candidate.claims())),
+            reference_ms=_ms(statistics.spread(self.reference.claims())),
             speedup=statistics.speedup(reference, candidate, self._seed, unlike),
             rank_ms=tuple(ns / 1e6 for ns in statistics.rank_medians(matrix)),
             skew=statistics.skew(matrix),
             cache="cold" if self.candidate.cold and self.reference.cold else "warm",
             graph=self._plan.graph,
-            launch=self._launch(),
+            launch_ms=self._launch(),
             clock_mhz=median(clocks) if min(clocks) > 0 else None,
             flags=(*statistics.flags(matrix), *unlike.flags, *self._conditions(clocks)),
         )
@@ -243,6 +225,12 @@ class Sampler:
             or claims_too_little(claimed, self.candidate.brackets(), self.reference.gaps(), hidden)
             or results_too_late(claimed, self.candidate.exports(), self.reference.exports())
         )
+
+
+def _blocks(total: int) -> list[int]:
+    """Calls of each block of a side: as even as can be, and enough blocks for an interval where there are the calls."""
+    count = max(math.ceil(total / BLOCK), min(total, FEWEST_PAIRS))
+    return [total // count + (place < total % count) for place in range(count)]
 
 
 def _ms(spread: Spread) -> Spread:

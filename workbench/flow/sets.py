@@ -12,7 +12,8 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
-from workbench.errors import RanksError
+from workbench.config import RunSettings
+from workbench.errors import LostSetError, RanksError
 from workbench.flow.wire import Wire
 from workbench.flow.zygote import Zygote
 from workbench.ranks.channel import LIMIT, SMALL_LIMIT, Message
@@ -22,8 +23,15 @@ from workbench.target import Target
 LogHandler = Callable[[Message], None]
 
 
-def rank_request(target: Target, role: str, threads: int) -> Message:
-    """What the zygote is told of a set; ``threads`` 0 shares the cores between the ranks."""
+def needs_pitch(target: Target, run: RunSettings) -> bool:
+    """Whether candidate and baseline ranks have to know how fast their GPUs start small kernels: it costs a start
+    some tenths of a second, and counts where single calls are timed."""
+    timed = run.samples > 0 and run.protocol == "pkwb" and not target.not_timed
+    return timed and target.device == "cuda"
+
+
+def rank_request(target: Target, role: str, threads: int, pitch: bool = False) -> Message:
+    """What the zygote is told of a set; ``threads`` 0 shares the cores between the ranks, ``pitch`` has it measured."""
     share = max(1, (os.cpu_count() or 1) // target.world)
     shared = target.shared.count if target.shared else 0
     return {
@@ -32,6 +40,7 @@ def rank_request(target: Target, role: str, threads: int) -> Message:
         "device": target.device,
         "shared_gpus": shared,
         "threads": threads or share,
+        "pitch": pitch,
     }
 
 
@@ -228,8 +237,8 @@ class JudgeSet(RankSet):
 class CandidateSet(RankSet):
     """Candidate or baseline ranks: stand by, load one source, then answer the judges they are attached to.
 
-    Two messages are due from each rank, the second after the source has run: whatever it is, it is the answer to
-    ``load``, for the reader to check, and nothing is read after it.
+    Three messages are due from each rank: that it is ready, that it holds the source, and one after the source has run.
+    Whatever that is, it is the answer to ``run``, for the reader to check, and nothing is read after it.
     """
 
     limit = SMALL_LIMIT
@@ -238,6 +247,7 @@ class CandidateSet(RankSet):
         super().__init__(zygote, world)
         loop = asyncio.get_running_loop()
         self._judge_ends: list[tuple[int, int, int]] = []
+        self._holding: list[asyncio.Future[None]] = [loop.create_future() for _ in range(world)]
         self.loaded: list[asyncio.Future[Message]] = [loop.create_future() for _ in range(world)]
         """``loaded`` or ``failed`` of each rank as the rank itself says, or its death, or ``garbled``."""
 
@@ -269,14 +279,33 @@ class CandidateSet(RankSet):
         for fd in itertools.chain.from_iterable(ends):
             os.close(fd)
 
-    def load(self, text: str, path: str, arguments: list[str]) -> None:
-        """Send the source to all ranks; ``loaded`` gets their answers."""
+    async def hold(self, text: str, path: str, arguments: list[str], limit: float) -> None:
+        """Hand the source to all ranks and wait until each holds it; none runs it before ``run``.
+
+        LostSetError when a rank has died, of whatever but the source, or has not answered after ``limit`` seconds.
+        """
         for rank in range(self.world):
             self.send(rank, {"op": "load", "text": text, "path": path, "arguments": arguments})
+        await asyncio.wait(self._holding, timeout=limit, return_when=asyncio.FIRST_EXCEPTION)
+        for rank, death in self.exits.items():
+            raise LostSetError(f"rank {rank} of the set that stood by died ({exit_words(death)})")
+        for rank, future in enumerate(self._holding):
+            if not future.done():
+                raise LostSetError(f"rank {rank} of the set that stood by did not answer within {limit:g} s")
+            future.result()
+
+    def run(self) -> None:
+        """Have all ranks run the source that they hold; ``loaded`` gets their answers."""
+        for rank in range(self.world):
+            self.send(rank, {"op": "run"})
 
     def _message(self, rank: int, message: Message) -> None:
         if not self._ready[rank].done():
             super()._message(rank, message)
+            return
+        if not self._holding[rank].done():
+            if message.get("event") == "holding":
+                self._holding[rank].set_result(None)
             return
         self._wires[rank].stop_reading()
         self._answered(rank, message)
@@ -291,11 +320,13 @@ class CandidateSet(RankSet):
 
     def _all_gone(self) -> None:
         super()._all_gone()
-        for rank, future in enumerate(self.loaded):
-            _fail(future, f"rank {rank} was ended while it loaded the file")
+        for rank, futures in enumerate(zip(self._holding, self.loaded)):
+            for future in futures:
+                _fail(future, f"rank {rank} was ended while it loaded the file")
 
     def _died(self, message: Message) -> None:
         super()._died(message)
+        _fail(self._holding[message["rank"]], f"rank {message['rank']} died while it stood by")
         self._answered(message["rank"], message)
 
 

@@ -26,17 +26,17 @@ class Standby:
 
     def __init__(self, start: Callable[[], Awaitable[CandidateSet]], depth: int) -> None:
         self._start = start
-        self._depth = depth
+        self.depth = depth
         self._sets: deque[asyncio.Task[CandidateSet]] = deque()
 
     @property
     def ready(self) -> bool:
         """Whether all that are kept stand by."""
-        return len(self._sets) == self._depth and all(job.done() for job in self._sets)
+        return len(self._sets) == self.depth and all(job.done() for job in self._sets)
 
     def keep(self, count: int = 0) -> None:
         """Have ``count`` sets, at most and by default as many as are kept, standing by or on their way."""
-        while len(self._sets) < min(count or self._depth, self._depth):
+        while len(self._sets) < min(count or self.depth, self.depth):
             self._sets.append(task(self._after(self._sets[-1] if self._sets else None)))
 
     async def settled(self) -> None:
@@ -49,7 +49,7 @@ class Standby:
 
         RanksError when the replacement has died too, and whatever kept a set from starting.
         """
-        for _ in range(self._depth + 1):
+        for _ in range(self.depth + 1):
             self.keep(1)
             first = self._sets[0]
             try:

@@ -13,7 +13,7 @@ from workbench.flow.context import Context
 from workbench.flow.figures import Yardstick, bandwidth_event
 from workbench.flow.protocol import NO_GRAPHS, STALL_TIMES, Series, SeriesSampler
 from workbench.flow.reports import not_captured_flags, samples_ms
-from workbench.flow.sampling import Calls, Sampler, SamplingPlan, TimingFigures
+from workbench.flow.sampling import Calls, Sampler, SamplingPlan
 from workbench.flow.sets import CandidateSet
 from workbench.judge.conditions import with_causes
 from workbench.judge.floors import look_flags, too_fast
@@ -41,7 +41,7 @@ class Timing:
         self._not_captured: tuple[str, ...] = ()
         self._watched: tuple[str, ...] = ()
         self._ends = 0.0
-        self.figures: TimingFigures | None = None
+        self.figures: TimingProgress | None = None
         """The newest; None before the first samples."""
         self.bandwidth: Bandwidth | None = None
         """By those figures; None where the problem's bytes are not known."""
@@ -63,7 +63,7 @@ class Timing:
         """Why the figures cannot be right; empty where nothing speaks against them."""
         if self._sampler and self._sampler.clocks_disagree():
             return "the ranks claim far less time than the judge's own clock leaves room for"
-        return too_fast(self.figures.candidate, self.figures.reference, self._held.floor) if self.figures else ""
+        return too_fast(self.figures.candidate_ms, self.figures.reference_ms, self._held.floor) if self.figures else ""
 
     def samples_ms(self, side: str) -> tuple[tuple[float, ...], ...]:
         """Every sample of the ``candidate`` or the ``baseline``, by rank."""
@@ -100,33 +100,15 @@ class Timing:
     def _left(self) -> float:
         return max(0.0, self._ends - time.monotonic())
 
-    def _progress(self, figures: TimingFigures) -> None:
+    def _progress(self, figures: TimingProgress) -> None:
         more = (*self._busy.flags(), *self._not_captured, *look_flags(figures.speedup))
         figures = self._flagged(dataclasses.replace(figures, flags=(*figures.flags, *more)))
         self.figures = figures
         self.bandwidth = bandwidth_event(self._context.target, figures, self._held)
-        self._emit(_told(figures))
+        self._emit(figures)
         if self.bandwidth is not None:
             self._emit(self.bandwidth)
 
-    def _flagged(self, figures: TimingFigures) -> TimingFigures:
+    def _flagged(self, figures: TimingProgress) -> TimingProgress:
         """With what the driver told about the GPUs."""
         return dataclasses.replace(figures, flags=with_causes(figures.flags, self._watched))
-
-
-def _told(figures: TimingFigures) -> TimingProgress:
-    return TimingProgress(
-        samples=figures.samples,
-        total=figures.total,
-        candidate_ms=figures.candidate,
-        reference_ms=figures.reference,
-        speedup=figures.speedup,
-        rank_ms=figures.rank_ms,
-        skew=figures.skew,
-        protocol=figures.protocol,
-        cache=figures.cache,
-        graph=figures.graph,
-        launch_ms=figures.launch,
-        clock_mhz=figures.clock_mhz,
-        flags=figures.flags,
-    )

@@ -108,7 +108,7 @@ class Zygote:
         self.torch, self.python = message["torch"], message["python"]
 
     def fork(self, request: Message, fds: list[int], handler: Callable[[Message], None]) -> int:
-        """Fork a set of ranks; its number. ``request`` holds role, world, device, shared_gpus and threads."""
+        """Fork a set of ranks; its number. ``request`` holds role, world, device, shared_gpus, threads and pitch."""
         wire, _directory = self._connected()
         set_id = self._next_set
         self._next_set += 1

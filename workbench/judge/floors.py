@@ -19,7 +19,7 @@ def too_fast(candidate: Spread, reference: Spread, floor: Floor | None) -> str:
     arithmetic = f" ({floor.wire})" if floor.wire else ""
     return (
         f"faster than the links: {_time(candidate.median)}, but the bytes that the result needs take {_time(limit)} on "
-        f"{floor.topology}{arithmetic}; is every call's data really moved?"
+        f"this machine's links{arithmetic}; is every call's data really moved?"
     )
 
 

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from workbench.events import Ratio, Spread
 from workbench.judge.pitch import ALIKE_PROCESSES, Unlike
-from workbench.judge.trials import student
+from workbench.judge.trials import FEWEST_PAIRS, student
 
 Array = NDArray[np.float64]
 
@@ -81,16 +81,18 @@ def speedup(
     their samples explain. What no sample shows is added in quadrature: ``ALIKE``, and one step of each side's clock.
     What is known of how ``unlike`` the two processes are moves the bound that it concerns.
 
-    Extra blocks of one side and pairs with less than half of the largest pair's samples are left out. One pair is
-    enough, but then nothing is known of drift. Raises ``ValueError`` without any pair. The same seed gives the same
-    interval.
+    Extra blocks of one side and pairs with less than half of the largest pair's samples are left out. Fewer than
+    ``FEWEST_PAIRS`` give a figure without an interval. Raises ``ValueError`` without any pair. The same seed gives the
+    same interval.
     """
     pairs = _pairs(reference, candidate)
-    generator = np.random.default_rng(seed)
     ratios = np.array([np.log(np.median(slow) / np.median(fast)) for slow, fast in pairs])
+    centre = float(ratios.mean())
+    if len(pairs) < FEWEST_PAIRS:
+        return Ratio(median=float(np.exp(centre)))
+    generator = np.random.default_rng(seed)
     within = np.stack([_resample(slow, generator) - _resample(fast, generator) for slow, fast in pairs])
     means = _draw_pairs(within, generator)
-    centre = float(ratios.mean())
     stretch = _stretch(ratios, float(within.var(axis=1).mean()))
     low, high = np.quantile(means - centre, (0.025, 0.975)) * stretch
     unseen = _unseen(pairs)
@@ -148,7 +150,7 @@ def _draw_pairs(within: Array, generator: np.random.Generator) -> Array:
 def _stretch(ratios: Array, sampling: float) -> float:
     """Factor on the interval's half widths: 1 where samples explain how pairs differ, up to the small-K correction."""
     count = ratios.size
-    between = float(ratios.var(ddof=1)) if count > 1 else 0.0
+    between = float(ratios.var(ddof=1))
     if between <= sampling:
         return 1.0
     freedom = count - 1

@@ -13,6 +13,8 @@ _LEAST = 1e-9
 _WIDEST = 300.0
 """Half of the widest interval, as a logarithm: e to its power is still a number."""
 _NORMAL = 1.96
+FEWEST_PAIRS = 3
+"""Pairs of blocks, or trials, from which an interval can be told: two that differ say almost nothing about a third."""
 _STUDENT = (12.71, 4.30, 3.18, 2.78, 2.57, 2.45, 2.36, 2.31, 2.26, 2.23)
 """97.5% points of Student's t by degrees of freedom, from 1."""
 
@@ -31,26 +33,19 @@ def speedup(reference: Sequence[Sequence[float]], candidate: Sequence[Sequence[f
     """Reference over candidate: the geometric mean of the trials' ratios of means, with a 95% interval.
 
     Trial k holds the calls' times on its slowest rank, of either side. The interval is Student's over the logarithms of
-    the trials' ratios. One trial alone knows nothing of what differs between trials: its interval is that of its own
-    calls' means. Raises ``ValueError`` without a trial, or where one has no calls.
+    the trials' ratios; fewer than ``FEWEST_PAIRS`` have none. Raises ``ValueError`` without a trial, or where one has
+    no calls.
     """
     pairs = list(zip(reference, candidate, strict=True))
     if not pairs or not all(slow and fast for slow, fast in pairs):
         raise ValueError("a speedup needs at least one timed call of either side")
     logs = [math.log(_mean(slow) / _mean(fast)) for slow, fast in pairs]
     centre = fmean(logs)
-    if len(logs) > 1:
-        half = student(len(logs) - 1) * stdev(logs) / math.sqrt(len(logs))
-    else:
-        half = _NORMAL * math.hypot(*(_relative_error(calls) for calls in pairs[0]))
-    half = min(half, _WIDEST)
+    if len(logs) < FEWEST_PAIRS:
+        return Ratio(median=math.exp(centre))
+    half = min(student(len(logs) - 1) * stdev(logs) / math.sqrt(len(logs)), _WIDEST)
     return Ratio(median=math.exp(centre), low=math.exp(centre - half), high=math.exp(centre + half))
 
 
 def _mean(calls: Sequence[float]) -> float:
     return max(fmean(calls), _LEAST)
-
-
-def _relative_error(calls: Sequence[float]) -> float:
-    """The standard error of a mean over the mean; 0 for one call."""
-    return stdev(calls) / _mean(calls) / math.sqrt(len(calls)) if len(calls) > 1 else 0.0

@@ -119,7 +119,7 @@ def _target_words(speedup: Ratio | None, target: float, full: bool) -> str:
     if speedup is None or (full and not target):
         return ""
     wanted = target or 1.0
-    reached = "reached" if speedup.low >= wanted else "not reached"
+    reached = "reached" if speedup.sure >= wanted else "not reached"
     return f"Target of {wanted:g} times the reference's speed: {reached}."
 
 

@@ -194,7 +194,7 @@ class Solver:
     def _ending(self, talk: Talk) -> tuple[SolveEnding, str] | None:
         """Why a sample is over; None while it is not."""
         llm = self._llm
-        if llm.target and talk.best is not None and talk.best.low >= llm.target:
+        if llm.target and talk.best is not None and talk.best.sure >= llm.target:
             return "target", f"{talk.best.median:.2f}x reaches the target of {llm.target:g}x"
         if talk.right and self.target.not_timed:
             return "target", f"a right version was found, and calls are not timed here: {self.target.not_timed}"

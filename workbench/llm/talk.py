@@ -63,7 +63,7 @@ class Talk:
         place = _ORDER.index(status) if status in _ORDER else -1
         nearer, self._nearest = place > self._nearest, max(place, self._nearest)
         better = status == "ok" and self._is_better(speedup)
-        faster = better and (self.best is None or speedup is None or speedup.low >= self.best.low * _FASTER)
+        faster = better and (self.best is None or speedup is None or speedup.sure >= self.best.sure * _FASTER)
         self.stalled = 0 if nearer or faster else self.stalled + 1
         if better:
             self.right, self.best, self.best_step = True, speedup, self.steps
@@ -90,7 +90,7 @@ class Talk:
     def _is_better(self, speedup: Ratio | None) -> bool:
         if not self.right:
             return True
-        return speedup is not None and (self.best is None or speedup.low > self.best.low)
+        return speedup is not None and _worth(speedup) > _worth(self.best)
 
 
 def _alternating(messages: Messages) -> Messages:
@@ -126,4 +126,9 @@ def replay(talk: Talk, proposals: Iterable[Proposal], attempts: Mapping[int, Att
 def best_of(talks: Sequence[Talk]) -> Talk | None:
     """The sample with the fastest right version; None while none is right."""
     right = [talk for talk in talks if talk.right]
-    return max(right, key=lambda talk: talk.best.low if talk.best else 0.0, default=None)
+    return max(right, key=lambda talk: _worth(talk.best), default=None)
+
+
+def _worth(speedup: Ratio | None) -> tuple[float, float]:
+    """What versions are ordered by; medians decide between those without an interval."""
+    return (speedup.sure, speedup.median) if speedup else (0.0, 0.0)

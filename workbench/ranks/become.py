@@ -14,6 +14,8 @@ from pathlib import Path
 
 _PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
+_STDOUT = "stdout" if sys.platform == "linux" else "__stdoutp"
+_IOLBF = 1
 # NCCL takes two ranks on one GPU only for ranks of two hosts, which talk through sockets.
 _SHARING = {"NCCL_SOCKET_IFNAME": "lo", "NCCL_IB_DISABLE": "1", "TORCH_SYMM_MEM_ALLOW_OVERLAPPING_DEVICES": "1"}
 
@@ -50,6 +52,7 @@ def become_rank(parent: int, output: int, errors: int, stacks: int, keep: Iterab
     _close_all_but({0, 1, 2, stacks, *keep})
     for stream in (sys.stdout, sys.stderr):
         stream.reconfigure(line_buffering=True)  # type: ignore[union-attr]
+    _show_lines_of_printf()
     faulthandler.enable(file=stacks, all_threads=True)
     faulthandler.register(signal.SIGUSR1, file=stacks, all_threads=True)
 
@@ -86,6 +89,13 @@ def flush_output() -> None:
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(AttributeError, OSError, ValueError):
             stream.flush()
+
+
+def _show_lines_of_printf() -> None:
+    """Have C's stdout, printf of kernels included, written line by line: ranks are killed, and what waits is lost."""
+    program = ctypes.CDLL(None)
+    with contextlib.suppress(ValueError, AttributeError):
+        program.setvbuf(ctypes.c_void_p.in_dll(program, _STDOUT), None, _IOLBF, 0)
 
 
 def _close_all_but(keep: set[int]) -> None:

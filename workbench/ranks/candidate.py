@@ -46,8 +46,8 @@ class RankPlace:
     device: str
     gpu: int
     """Index of its GPU; without meaning on the CPU."""
-    shares_gpu: bool = False
-    """Whether other ranks have the same one; then nothing is timed."""
+    pitch: bool = False
+    """Whether it has to know how fast its GPU starts small kernels."""
     threads: int
     store: str
     slots: Slots
@@ -76,15 +76,23 @@ class CandidateRank:
         self._timer = Timer(self._device, self._place.slots, self._place.rank)
         self._most_mhz = self._device.most_mhz()
         _first_collective(self._device.tensor_device)
-        pitch_ns = 0 if self._place.shares_gpu else self._pitch()
+        pitch_ns = self._pitch() if self._place.pitch else 0
         self._control.send({"event": "ready", "torch": torch.__version__, "pitch_ns": pitch_ns})
-        message = self._control.receive()
+        message = self._held()
         if message is not None and self._load(message):
             self._serve()
         self._control.receive()  # the parent ends the rank: an exit by itself would count as a death
 
     def _pitch(self) -> int:
         return measure_pitch(self._timer, self._device.tensor_device, self._most_mhz)
+
+    def _held(self) -> Message | None:
+        """The source, once all ranks hold it: until then, no death of a rank is its doing. None: the parent is gone."""
+        message = self._control.receive()
+        if message is None:
+            return None
+        self._control.send({"event": "holding"})
+        return message if self._control.receive() is not None else None
 
     def _load(self, message: Message) -> bool:
         self._path = message["path"]

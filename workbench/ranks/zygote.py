@@ -4,8 +4,9 @@ It runs no user code and no tensor operation, keeps to one thread, and serves on
 channel closes - it quit, was killed, or its terminal went away - the zygote ends every rank and every process that a
 rank left behind, and exits. Ranks themselves die with the zygote.
 
-Requests: ``fork`` {set, role, world, device, shared_gpus, threads, dir, store} with the ranks' descriptors, ``kill``
-{set}, ``stacks`` {set}, ``output`` {set}; shared_gpus is how many GPUs the ranks share, 0 = each has one of its own.
+Requests: ``fork`` {set, role, world, device, shared_gpus, threads, pitch, dir, store} with the ranks' descriptors,
+``kill`` {set}, ``stacks`` {set}, ``output`` {set}; shared_gpus is how many GPUs the ranks share, 0 = each has one of
+its own; pitch: candidate and baseline ranks measure how fast their GPUs start small kernels.
 Reports: ``started`` {torch}, ``forked`` {set, pids}, ``exit`` {set, rank, code, signal, at, stack}, ``log`` {set, rank,
 stream, text}, ``output`` {set}, ``stacks`` {set, stacks}, ``gone`` {set}.
 """
@@ -242,7 +243,7 @@ def _serve(message: Message, rank: int, fds: list[int], slots: Slots) -> None:
         world=message["world"],
         device=message["device"],
         gpu=rank_gpu(rank, message["shared_gpus"]),
-        shares_gpu=bool(message["shared_gpus"]),
+        pitch=message["pitch"],
         threads=message["threads"],
         store=message["store"],
         slots=slots,

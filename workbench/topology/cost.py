@@ -74,16 +74,17 @@ def roofline(work: Work, topology: Topology) -> Roofline:
     )
 
 
-def as_floor(found: Roofline) -> Floor:
-    """A roofline as events carry it; a limit only where it is a physical one of the machine that runs."""
-    physical = not (found.imagined or found.measured)
+def as_floor(found: Roofline, here: Roofline | None = None) -> Floor:
+    """A roofline as events carry it; its limit is the running machine's, ``here``, where that is a physical one."""
+    limit = here or found
+    physical = not (limit.imagined or limit.measured)
     return Floor(
         ms=_ms(found.floor_s),
         binding=found.binding,
         terms_ms={term.name: _ms(term.seconds) for term in found.terms},
         topology=found.topology,
-        wire_ms=(found.wire.seconds or 0.0) * 1e3 if physical else 0.0,
-        wire=found.wire.words,
+        wire_ms=(limit.wire.seconds or 0.0) * 1e3 if physical else 0.0,
+        wire=f"{limit.wire.words}; {limit.topology}" if physical else "",
         in_network_ms=_ms(found.in_network_s),
         what_if=found.imagined,
         measured=found.measured,

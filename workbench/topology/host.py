@@ -50,6 +50,12 @@ def find_host(root: Path) -> Host:
     )
 
 
+def free_memory(root: Path = Path("/")) -> int | None:
+    """Bytes that new programs could get (proc_meminfo(5)); None where the system does not tell."""
+    words = next((line.split() for line in _read(root / "proc/meminfo").splitlines() if "MemAvailable:" in line), [])
+    return int(words[1]) * 1024 if len(words) > 1 and words[1].isdigit() else None
+
+
 def _allowed_cores() -> frozenset[int]:
     if hasattr(os, "sched_getaffinity"):
         return frozenset(os.sched_getaffinity(0))

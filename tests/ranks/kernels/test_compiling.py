@@ -35,13 +35,14 @@ extern "C" __global__ void k(int* x) {
 
 @needs_nvrtc
 def test_errors_have_the_lines_of_the_text(capsys: pytest.CaptureFixture[str]) -> None:
-    """What NVRTC refuses is told with the line in the text, and in the file that holds the text."""
+    """What NVRTC refuses is told with its line in the text, and with line and column in the file that holds it."""
     with pytest.raises(kernels.CompileError) as failed:
         kernels.compile(BROKEN, "k")
     assert failed.value.msg == 'kernel.cu(3): error: identifier "y" is undefined'
     assert "*x = y;" in capsys.readouterr().err
     lines = Path(__file__).read_text().splitlines()
-    assert (failed.value.filename, failed.value.lineno) == (__file__, lines.index("  *x = y;") + 1)
+    place = (failed.value.filename, failed.value.lineno, failed.value.offset)
+    assert place == (__file__, lines.index("  *x = y;") + 1, 8)
     with pytest.raises(kernels.CompileError) as failed:
         kernels.compile(BROKEN.replace("y", "z"), "k")
     assert (failed.value.filename, failed.value.lineno) == (None, None)
@@ -56,8 +57,8 @@ def test_errors_are_in_the_candidates_file() -> None:
         in_call = at_load.replace("K = ", "def solution(tensor):\n    ")
         assert [sitting.judge(text).status for text in (at_load, in_call)] == ["build-error"] * 2
         found = [event for event in sitting.events if isinstance(event, Diagnostic)]
-        assert [one.line for one in found] == [4, 4]
-        assert all('kernel.cu(3): error: identifier "y" is undefined' in one.message for one in found)
+        told = 'CompileError: identifier "y" is undefined'
+        assert [(one.line, one.column, one.message) for one in found] == [(4, 8, told)] * 2
     finally:
         sitting.close()
 

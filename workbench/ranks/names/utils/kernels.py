@@ -49,12 +49,13 @@ typedef signed char int8_t; typedef short int16_t; typedef int int32_t; typedef 
 typedef unsigned char uint8_t; typedef unsigned short uint16_t; typedef unsigned int uint32_t;
 typedef unsigned long long uint64_t, uintptr_t;
 """
+_ERROR = re.compile(r"^(?P<file>\S.*?)\((?P<line>\d+)\): .*error.*", re.MULTILINE)
 
 
 class CompileError(SyntaxError):
     """NVRTC refused a source: its first error, as ``kernel.cu(12): error: ...``; the whole log goes to stderr.
 
-    ``filename`` and ``lineno`` are where that stands in the Python file, if the text is written there as is.
+    ``filename``, ``lineno`` and ``offset``: where that stands in the Python file, if the text is written there as is.
     """
 
 
@@ -246,20 +247,33 @@ def _output(nvrtc: ctypes.CDLL, program: ctypes.c_void_p, what: str) -> bytes:
 
 
 def _refusal(log: str, source: str, name: str, flags: list[str]) -> CompileError:
-    first = re.search(r"^kernel\.cu\((\d+)\): .*error.*", log, re.MULTILINE)
-    if first is None and "__nv_name_map" in log:
+    first = _ERROR.search(log)
+    if first is not None and first["file"].startswith("__nv_name_map"):
         return CompileError(f"the source has no __global__ function {name!r}; is its template full?")
     if first is None:
         return CompileError(log or f"NVRTC takes none of this: {flags}")
     print(log, file=sys.stderr)
-    inside, frame = int(first[1]), sys._getframe()
+    if first["file"] != "kernel.cu":
+        return CompileError(first[0])
+    inside, frame = int(first["line"]), sys._getframe()
+    text = source.split("\n")[inside - 1]
     while frame.f_back:
         frame = frame.f_back
-        before, here, _after = "".join(linecache.getlines(frame.f_code.co_filename)).partition(source)
+        lines = linecache.getlines(frame.f_code.co_filename)
+        before, here, _after = "".join(lines).partition(source)
         if here:
             line = before.count("\n") + inside
-            return CompileError(first[0], (frame.f_code.co_filename, line, None, source.split("\n")[inside - 1]))
+            column = _column(log[first.end() :], text)
+            indent = lines[line - 1].find(text)
+            return CompileError(first[0], (frame.f_code.co_filename, line, column and column + max(0, indent), text))
     return CompileError(first[0])
+
+
+def _column(shown: str, text: str) -> int | None:
+    """The column of a caret below the line that NVRTC shows, where that line is the one that is written."""
+    lines = shown.split("\n")[1:6]
+    caret = next((number for number, line in enumerate(lines) if line.strip() == "^"), 0)
+    return lines[caret].index("^") - 1 if caret and lines[caret - 1].strip() == text.strip() else None
 
 
 def _parameters(ptx: str, entry: str) -> list[str]:
