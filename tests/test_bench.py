@@ -98,6 +98,12 @@ def test_sizes_that_make_no_sense(size: str, capsys: pytest.CaptureFixture[str])
     assert "64M" in capsys.readouterr().err
 
 
+def test_messages_are_whole_steps_of_kernels(tmp_path: Path) -> None:
+    """A size that kernels cannot move, 16 bytes at a time, is rounded down to one that they can."""
+    done = pkwb("bench", "links", "--device", "cpu", "--largest", "4100", "--json", cwd=tmp_path)
+    assert {rate["bytes"] for rate in json.loads(done.stdout)["rates"]} == {2048, 4096}
+
+
 def test_one_rank(capsys: pytest.CaptureFixture[str]) -> None:
     """One rank has no link, and the message says what to ask for."""
     assert main(["bench", "links", "--device", "cpu", "--ranks", "1"]) == 2

@@ -112,6 +112,21 @@ def test_a_speedup_names_an_unusual_way_of_timing(how: dict[str, Any], label: st
     assert any(line == "timed      protocol pkb" for line in lines) == ("protocol" in how)
 
 
+@pytest.mark.parametrize(
+    ("ratio", "text"),
+    [
+        (Ratio(median=1.01, low=0.99, high=1.03), "1.01x [0.99, 1.03] (no difference)"),
+        (Ratio(median=2.46), "2.46x (no interval below 3 pairs)"),
+    ],
+    ids=["interval covers 1", "too few samples"],
+)
+def test_a_speedup_that_is_none_or_not_sure_says_so(ratio: Ratio, text: str) -> None:
+    """The line of the speedup says where the interval covers 1, and where too little was timed for an interval."""
+    lines = verdict_lines(to_dict(Verdict(status="ok", problem="1", reason="", ranks=(), speedup=ratio)))
+
+    assert f"speedup    {text}" in lines
+
+
 def test_a_verdict_tells_the_distance_to_the_floor() -> None:
     """The floor stands with its terms and how many times it both sides take; verdicts from before it have none."""
     floor = Floor(ms=0.02, binding="link", terms_ms={"link": 0.02}, topology="2 × H200")

@@ -6,11 +6,14 @@ import dataclasses
 
 import pytest
 
+from problems.binding import bind
+from problems.loader import find_problem
 from tests import machines
 from tests.nvml import put_in_place
-from workbench.rooflines import roofline_document, roofline_rows
+from workbench.config import Settings, TopologySettings
+from workbench.rooflines import find_roofline, roofline_document, roofline_rows
 from workbench.topology.ceilings import ceiling_notes
-from workbench.topology.cost import roofline
+from workbench.topology.cost import Roofline, roofline
 from workbench.topology.detect import with_ceilings
 from workbench.topology.draw import draw
 from workbench.topology.gpus import detect_gpus
@@ -49,6 +52,20 @@ def test_ceilings_measured_here_are_told_apart(here: Topology) -> None:
     assert rows["seen in"] == "[1] measured on this machine by 'pkwb bench links'"
     first = roofline_document(found)["ceilings"][0]
     assert (first["mechanism"], first["share"]) == ("copy engine", 0.9)
+
+
+def test_gpus_that_are_shared_have_no_floor(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where ranks share GPUs no floor is worked out for them: it says which GPUs, and how to ask for a system."""
+    put_in_place(monkeypatch, machines.hopper(2))
+    monkeypatch.setattr("workbench.rooflines.place_ranks", lambda ranks, world: ("cuda", 2))
+    binding = bind(find_problem("1"), "default", 4, "bfloat16")
+    found = find_roofline(binding, Settings())
+
+    assert isinstance(found, str)
+    assert "4 ranks share 2" in found
+    assert found.endswith("choose a system with --topology.")
+    asked = find_roofline(binding, Settings(topology=TopologySettings(name="hgx-h200")))
+    assert isinstance(asked, Roofline)
 
 
 def test_drawings_tell_ceilings(here: Topology) -> None:

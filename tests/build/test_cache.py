@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from tests.program import environment
-from workbench.build.cache import Cache
+from workbench.build.cache import Cache, Entry
 
 KEY, OTHER = "a" * 64, "b" * 64
 
@@ -246,3 +246,23 @@ def test_lock_is_dropped_with_its_process(tmp_path: Path) -> None:
     with store.workplace() as place, open(place / ".lock", "rb") as lock, pytest.raises(BlockingIOError):
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     assert names(store) == []
+
+
+def test_library_that_replaced_a_damaged_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A whole library that another process puts in the place of a damaged one, while that is looked at, stays."""
+    store, other = cache(tmp_path), cache(tmp_path)
+    keep(store, KEY)
+    file = store.folder / KEY / "k.so"
+    file.chmod(0o644)
+    file.write_bytes(b"librarY")
+    look = Cache._whole
+
+    def replaced(self: Cache, key: str) -> Entry | None:
+        found = look(self, key)
+        if self is store:
+            keep(other, KEY)
+        return found
+
+    monkeypatch.setattr(Cache, "_whole", replaced)
+    store.find(KEY)
+    assert other.find(KEY) is not None

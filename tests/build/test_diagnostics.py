@@ -144,6 +144,12 @@ def test_warnings_of_headers_are_left_out() -> None:
     assert [(f.severity, f.line) for f in found(output)] == [("error", 3), ("warning", 2)]
 
 
+def test_error_of_the_text_is_told_first() -> None:
+    """What a program says of itself comes after the errors in the user's text, whichever was printed first."""
+    output = "nvcc fatal   : 'cicc' died\n/x/torch.h(3): error: broken\ncuda.cu(3): error: no y\n"
+    assert [f.unit for f in found(output)] == ["cuda.cu", "", "/x/torch.h"]
+
+
 def test_endless_output_is_cut() -> None:
     """A thousand errors are told as the first fifty."""
     assert len(found("\n".join(f"cuda.cu({n}): error: no {n}" for n in range(1, 1000)))) == 50

@@ -72,11 +72,12 @@ SHELL = [
 @pytest.mark.parametrize("flag", SHELL)
 def test_nothing_reaches_the_shell_of_nvcc(flag: str) -> None:
     """nvcc runs its steps through a shell: what that could take for more than a word is refused, in folders too."""
-    for request in (
-        Request(name="k", cuda="x", cuda_flags=(f"'{flag}'",)),
-        Request(name="k", cuda="x", includes=(f"/opt/{flag}",)),
+    for request, advice in (
+        (Request(name="k", cuda="x", cuda_flags=(f"'{flag}'",)), "write such values into the source"),
+        (Request(name="k", cuda="x", includes=(f"/opt/{flag}",)), "give a folder with a plain name"),
     ):
-        assert "characters that nvcc would hand to a shell" in checked(request)[1][0].message
+        message = checked(request)[1][0].message
+        assert f"characters that nvcc would hand to a shell: {advice}" in message
 
 
 def test_words_as_a_shell_has_them() -> None:

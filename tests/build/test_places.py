@@ -46,6 +46,21 @@ def test_place_in_the_file(form: str) -> None:
     assert found(source) == expected
 
 
+def test_texts_of_a_list() -> None:
+    """In a list of texts, which are joined by line breaks, each keeps its own place."""
+    text = 'A = "int a;"\nload_inline("k", [A, "int b;",\n  "int wrong;"])\n'
+    planned = look(text).planned[0]
+    assert planned.request.cpp == "int a;\nint b;\nint wrong;"
+    assert place_of(planned.request.cpp, planned.texts["cpp"], text, 3, 5) == Place(3, 8)
+
+
+def test_line_that_begins_in_another_literal() -> None:
+    """Where only the line is known it is that of its first sign, not of blanks that an earlier literal ends with."""
+    text = HEAD + 'SRC = ("int a;\\n  "\n  "int wrong;")\ncompile_cuda_extension("k", SRC)\n'
+    planned = look(text).planned[0]
+    assert place_of(planned.request.cuda, planned.texts["cuda"], text, 2, 0) == Place(3)
+
+
 def test_ambiguous_line_is_not_guessed() -> None:
     """Where the file holds a line twice and the text is no plain literal, no line is claimed."""
     assert found('N = 1\nSRC = f"""{N}\nint wrong;\n"""\nOTHER = """\nint wrong;\n"""\n') == Place()

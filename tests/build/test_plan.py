@@ -50,6 +50,7 @@ def test_other_name() -> None:
 
 UNKNOWN = {
     "parameter": ('def f(src):\n    return compile_cuda_extension("k", src)', 3, "src"),
+    "parameter of that name": ('S = "a"\ndef f(S):\n    return compile_cuda_extension("k", S)', 4, "S is set"),
     "set twice": ('S = "a"\nS = "b"\ncompile_cuda_extension("k", S)', 4, "S is set more than once"),
     "changed": ('S = "a"\nS += "b"\ncompile_cuda_extension("k", S)', 4, "S is set more than once"),
     "loop": ('for S in ("a", "b"):\n    compile_cuda_extension("k", S)', 3, "S is set"),
@@ -85,6 +86,7 @@ def test_unknown_text_is_said(form: str) -> None:
 BOMBS = {
     "names twice each": 'A0 = ""\n' + "".join(f"A{n + 1} = A{n} + A{n}\n" for n in range(40)),
     "four times each": 'A0 = ""\n' + "".join(f"A{n + 1} = A{n} + A{n} + A{n} + A{n}\n" for n in range(40)),
+    "not deep": 'A0 = ""\n' + "".join(f"A{n + 1} = A{n} + A{n} + A{n} + A{n}\n" for n in range(20)) + "A40 = A20",
     "long text": f'A0 = "{"x" * 64}"\n' + "".join(f"A{n + 1} = A{n} + A{n}\n" for n in range(16)) + "A40 = A16",
     "long f-string": f'A0 = "{"x" * 64}"\nA1 = f"{"{A0}" * 100}"\nA2 = f"{"{A1}" * 100}"\nA40 = f"{"{A2}" * 100}"',
     "lists": 'A0 = ["x"]\n' + "".join(f"A{n + 1} = [A{n}, A{n}]\n" for n in range(40)),

@@ -72,7 +72,7 @@ def test_what_others_define(bench: Bench) -> None:
     bench.link("int deep(int v) { return v; }", "torch/libdeep.so")
     bench.link("int deep(int); int middle(int v) { return deep(v); }", "torch/libmiddle.so", f"-L{bench.folder}/torch",
                "-ldeep")  # fmt: skip
-    bench.link("int mine(int v) { return v; }", "libmine.so")
+    bench.link("int mine(int v) { return v; }", "libmine.so", "-Wl,--hash-style=sysv")
     text = "#include <unistd.h>\nint deep(int); int mine(int); int use(int v) { return deep(v) + mine(v) + getpid(); }"
     assert bench.lacking(text) == ["_Z4minei"]
     assert bench.lacking(text, f"-L{bench.folder}", "-lmine") == []

@@ -24,6 +24,8 @@ from workbench.events import (
 )
 from workbench.flow.gpu_watch import GpuWatch
 from workbench.flow.leftovers import end_leftovers
+from workbench.flow.sets import JudgeSet
+from workbench.ranks.channel import Message
 
 NEVER = BAD["never returns"][0]
 
@@ -219,6 +221,30 @@ def test_judges_that_are_gone_answer_at_once(sitting: Sitting) -> None:
     with pytest.raises(RanksError, match="the judge ranks were ended"):
         sitting.run(judges.all({"op": "peak"}, limit=30))
     assert sitting.judge(GOOD).status == "ok"
+
+
+@pytest.mark.parametrize("samples", [0, 2])
+def test_judges_know_the_next_draw(samples: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a trial says of the draw that comes next is what is asked for next: a trial's, then that of timed calls."""
+    asked: list[Message] = []
+    ask = JudgeSet.ask
+
+    def noted(judges: JudgeSet, messages: list[Message], *more: object) -> object:
+        asked.append(messages[0])
+        return ask(judges, messages, *more)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(JudgeSet, "ask", noted)
+    sitting = Sitting("problem_1", trials=4, samples=samples)
+    verdict = sitting.judge(GOOD)
+    sitting.close()
+    assert verdict.status == "ok"
+
+    fields = ("number", "trial", "stock", "scale")
+    trials = [message for message in asked if message["op"] == "trial"]
+    begun = [{**message, "trial": 0, "stock": False, "scale": 1.0} for message in asked if message["op"] == "begin"]
+    drawn = [{name: message[name] for name in fields} for message in (*trials, *begun)]
+    assert len(drawn) == 4 + (samples > 0)
+    assert [trial["next"] for trial in trials] == [*drawn[1:], *([] if samples else [None])]
 
 
 def test_timing_is_live_and_has_an_interval() -> None:

@@ -166,6 +166,20 @@ def test_a_gpu_that_is_lost_on_the_way(nvml: FakeNvml, monkeypatch: pytest.Monke
     assert [load.rank for load in loads.look()] == [1]
 
 
+def test_counters_that_jump_back(nvml: FakeNvml) -> None:
+    """Counters that begin anew give no rate once, then rates from where they began."""
+    loads = GpuLoads(1)
+    loads.look()
+    nvml.gpus[0].pass_on(1 << 20, 0.5)
+    assert loads.look()[0].sent_gbps == 2.1
+    nvml.gpus[0].sent_kib = nvml.gpus[0].received_kib = 0
+    nvml.gpus[0].pass_on(1 << 10, 0.5)
+    back = loads.look()[0]
+    assert (back.sent_gbps, back.received_gbps, back.counters) == (None, None, "moving")
+    nvml.gpus[0].pass_on(1 << 20, 0.5)
+    assert loads.look()[0].sent_gbps == 2.1
+
+
 class Sitting:
     """A sampler over two GPUs and a /proc of our own, with what it emitted."""
 

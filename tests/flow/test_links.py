@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
+from typing import Any
 
 import pytest
 
@@ -13,6 +14,7 @@ from workbench.errors import RanksError, UsageError
 from workbench.flow import links
 from workbench.flow.links import LinkSet, Mechanism, block_counts, measure_links, sizes
 from workbench.judge.links import LinkRate, LinkReport
+from workbench.ranks.channel import Message
 
 KIB = 1 << 10
 
@@ -50,6 +52,41 @@ def test_one_rank_has_no_link() -> None:
     """One rank is refused with what to do."""
     with pytest.raises(UsageError, match="--ranks 2"):
         measure(1)
+
+
+def test_messages_fit_into_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Messages that would fill this machine's memory are refused with the most that fits; unasked, they stay below."""
+    monkeypatch.setattr(links, "free_memory", lambda: 1 << 30)
+    with pytest.raises(UsageError, match=r"0\.268 GB between 2 ranks do not fit .* at most 128M"):
+        measure(2, largest=256 << 20)
+    assert [links._fitting("cpu", world, 0) >> 20 for world in (2, 4)] == [128, 64]
+    assert links._fitting("cuda", 2, 4 << 30) == 4 << 30
+    monkeypatch.setattr(links, "free_memory", lambda: None)
+    assert links._fitting("cpu", 2, 0) == 256 << 20
+
+
+class Answering:
+    """Two ranks of a set that answer with times of two calls, in ns."""
+
+    def __init__(self, *ns: list[int]) -> None:
+        self._ns = ns
+
+    async def all(self, request: Message, limit: float) -> list[Message]:
+        """As link ranks do; the data are right."""
+        assert request["inner"] > 1
+        return [{"ns": ns, "verified": True} for ns in self._ns]
+
+
+def test_a_message_takes_as_long_as_its_slowest_rank() -> None:
+    """Median over calls of the slowest rank, shared between the messages of a call; both ways count both directions."""
+    bench = links._Bench(Settings(), "cuda", 8 * KIB, lambda text: None)
+    ranks: Any = Answering([20_000, 90_000, 50_000], [60_000, 10_000, 70_000])
+    copy = Mechanism(name="copy engine", blocks=0, two_way=True, collective=False)
+    found = [asyncio.run(bench._rate(ranks, copy, 8 * KIB, 0, two_way)) for two_way in (False, True)]
+
+    us = 70 / links._MOST_IN_A_CALL
+    assert [rate.us for rate in found] == pytest.approx([us, us])
+    assert [rate.gbps for rate in found] == pytest.approx([8 * KIB / us / 1e3, 2 * 8 * KIB / us / 1e3])
 
 
 def test_missing_torch() -> None:

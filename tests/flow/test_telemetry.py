@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 
-from workbench.events import Event, EventStream, Telemetry
+from workbench.events import Event, EventStream, GpuLoad, Telemetry
 from workbench.flow import telemetry
 from workbench.flow.telemetry import TelemetrySampler
 
@@ -54,6 +56,42 @@ class Machine:
         await asyncio.wait_for(wait(), 10)
 
 
+class SlowGpus:
+    """GPUs whose look takes until the test lets it end."""
+
+    def __init__(self) -> None:
+        self.asked, self.end = threading.Event(), threading.Event()
+
+    def look(self) -> tuple[GpuLoad, ...]:
+        """Nothing, late."""
+        self.asked.set()
+        assert self.end.wait(10)
+        return ()
+
+    def forget(self) -> None:
+        """No traffic is counted here."""
+
+
+async def test_a_look_under_way_is_dropped(tmp_path: Path) -> None:
+    """When a timing begins while the GPUs are being asked, what they answer then is not shown."""
+    (tmp_path / "stat").write_text("cpu  1 0 0 1 0 0 0 0 0 0\n")
+    (tmp_path / "meminfo").write_text("MemTotal: 8000000 kB\nMemAvailable: 6000000 kB\n")
+    stream, gpus = EventStream(), SlowGpus()
+    events: list[Event] = []
+    stream.subscribe(events.append)
+    sampler = TelemetrySampler(stream, HZ, tmp_path, cast(Any, gpus))
+    sampler.start()
+    assert await asyncio.to_thread(gpus.asked.wait, 10)
+    asking = sampler._asking
+    sampler.pause()
+    gpus.end.set()
+    assert asking is not None
+    await asyncio.wait({asking}, timeout=10)
+
+    assert asking.cancelled()
+    assert events == []
+
+
 @pytest.fixture
 def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
     """A machine whose figures the test sets."""
@@ -70,6 +108,15 @@ async def test_figures_by_hand(machine: Machine) -> None:
     assert event.cpu_percent == 25.0
     assert (event.memory_used_bytes, event.memory_total_bytes) == (2_000_000_000, 8_192_000_000)
     assert event.load == 0.5
+
+
+async def test_waiting_for_a_disk_is_idle(machine: Machine) -> None:
+    """Of 100 ticks 25 work and 25 wait for a disk: 25% busy, and ticks of a guest are not counted twice."""
+    machine.sampler.start()
+    (machine.proc / "stat").write_text("cpu  20 0 5 50 25 0 0 0 20 0\n")
+    await machine.looks_again()
+    machine.sampler.stop()
+    assert machine.events[0].cpu_percent == 25.0
 
 
 async def test_quiet_while_nothing_changes(machine: Machine) -> None:

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from tests.llm import pins
-from workbench.events import Diagnostic, Event, Log, RankStack, RankSummary, RankVerdict, Verdict
+from workbench.events import Diagnostic, Event, Log, RankStack, RankSummary, RankVerdict, Ratio, Verdict
 from workbench.llm.feedback import LEVELS, Collected, Context, feedback_text
 from workbench.llm.templates import Templates
 
@@ -123,3 +123,9 @@ def test_threshold_without_a_target_is_the_reference() -> None:
     assert "Target of 1 times the reference's speed: reached." in told("threshold", pins._right())
     assert "Target" not in told("errors", pins._right(), target=1.5)
     assert "Target of 1.5 times the reference's speed: not reached." in told("full", pins._right(), target=1.5)
+
+
+def test_a_speedup_without_an_interval_reaches_no_target() -> None:
+    """A version that was timed too little for an interval may have been lucky."""
+    lucky = replace(pins._right(), speedup=Ratio(median=3.0))
+    assert "Target of 1.5 times the reference's speed: not reached." in told("threshold", lucky, target=1.5)

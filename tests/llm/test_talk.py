@@ -49,6 +49,17 @@ def test_progress_and_stall() -> None:
     assert (talk.best, talk.best_step, talk.best_proposal) == (ratio(0.9), 7, 6)
 
 
+def test_what_has_no_interval_is_behind_what_has_one() -> None:
+    """Where too few calls were timed for an interval, medians decide, but one with an interval is before them all."""
+    talk = Talk(1, START)
+    best = []
+    for place, speedup in enumerate([Ratio(median=2.0), Ratio(median=3.0), Ratio(median=2.5), ratio(1.1)]):
+        talk.replied(str(place))
+        talk.judged("ok", speedup, str(place), place)
+        best.append(talk.best_proposal)
+    assert best == [0, 1, 1, 3]
+
+
 def test_long_conversation_keeps_task_best_and_newest() -> None:
     """When a conversation is too long the task, the best version and the newest exchange stay, in turn."""
     talk = Talk(1, START)

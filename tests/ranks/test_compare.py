@@ -172,3 +172,34 @@ def test_the_usual_case_leaves_out_what_is_not_finite(value: float) -> None:
     assert module._compare_finite(fine, bad, (1.0, 1.0)) is None
     assert module._compare_finite(bad, fine, (1.0, 1.0)) is None
     assert module._compare_finite(bad, bad, (1.0, 1.0)) is None
+
+
+def _filled(dtype: torch.dtype, count: int, offset: int) -> torch.Tensor:
+    memory = torch.arange(64, dtype=torch.uint8).repeat(8).view(dtype) if dtype is not torch.bool else torch.ones(512)
+    return memory.to(dtype).clone()[offset : offset + count]
+
+
+@pytest.mark.parametrize("dtype", [torch.bool, torch.uint8, torch.int16, torch.bfloat16, torch.float32, torch.int64])
+@pytest.mark.parametrize(("count", "offset"), [(0, 0), (1, 0), (7, 0), (8, 0), (19, 0), (19, 1), (16, 3)])
+def test_the_same_bytes_are_told_whatever_the_length(dtype: torch.dtype, count: int, offset: int) -> None:
+    """Results equal to the bit are the same wherever they begin; one other byte changes that."""
+    want = _filled(dtype, count, offset)
+    have = want.clone()
+    assert module._same_bits(want, have)
+    assert count == 0 or not module._same_bits(want, have[:-1])
+    for place in {0, count // 2, count - 1} if count else ():
+        other = have.clone()
+        other.view(torch.uint8)[place * other.itemsize] ^= 1
+        assert not module._same_bits(want, other)
+
+
+def test_a_not_a_number_of_the_references_own_is_right_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The reference's own result needs no look at its elements, not-a-numbers among them; zeros of either sign do."""
+    looked: list[int] = []
+    each_chunk = module._each_chunk
+    monkeypatch.setattr(module, "_each_chunk", lambda *args: looked.append(1) or each_chunk(*args))
+    want = f64(NAN, INF, -INF, 0.0, 5.0)
+    assert compare(want, want.clone(), [CLOSE]).passes
+    assert looked == []
+    assert compare(want, f64(NAN, INF, -INF, -0.0, 5.0), [CLOSE]).passes
+    assert looked == [1]

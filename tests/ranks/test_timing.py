@@ -24,9 +24,9 @@ from workbench.ranks.draws import Delta, split
 from workbench.ranks.flush import Flush, last_cache
 from workbench.ranks.gate import Opened
 from workbench.ranks.judge import JudgeRank, _copying_ns
-from workbench.ranks.peer import Peer, PeerFailed, TimedCall
+from workbench.ranks.peer import CallValues, Peer, PeerFailed, TimedCall
 from workbench.ranks.shared import Region, Slots, shared_fd
-from workbench.ranks.transport import pack
+from workbench.ranks.transport import pack, unpack
 
 CPU = torch.device("cpu")
 
@@ -205,15 +205,18 @@ def test_large_results_may_take_their_time(value: object, expected: int) -> None
 
 
 class Taking(Answering):
-    """A peer that notes the new values of each call, and lets the judge draw meanwhile."""
+    """A peer that notes the new values that each call brings into its inbox, and lets the judge draw meanwhile."""
 
     def __init__(self) -> None:
         super().__init__([True] * 3)
-        self.seen: list[Any] = []
+        self.seen: list[list[float]] = []
+        self._inbox = Region(shared_fd("inbox"))
 
-    def call(self, deltas: Any, how: Any, meanwhile: Callable[[], Any] | None) -> Any:  # type: ignore[override]
+    def call(self, values: CallValues, how: Any, meanwhile: Callable[[], Any] | None) -> Any:  # type: ignore[override]
         """The next call."""
-        self.seen.append(deltas)
+        values.packer.copy_into(self._inbox)
+        told = [unpack(values.request[part], self._inbox) for part in ("deltas", "late")]
+        self.seen.append([float(value) for part in told for _, _, drawn in part for value in drawn])
         sample, _nothing = super().call()
         return sample, meanwhile() if meanwhile else None
 
@@ -225,15 +228,15 @@ def test_every_call_has_the_values_of_its_number(spin_ns: int) -> None:
     judge, taking, drawn = JudgeRank(0, 1, None, spin_ns), Taking(), []  # type: ignore[arg-type,var-annotated]
     judge._peers = {"candidate": taking}  # type: ignore[dict-item]
 
-    def deltas(number: int, call: int) -> list[int]:
+    def deltas(number: int, call: int) -> list[Delta]:
         drawn.append(call)
-        return [number, call]
+        return [delta(0, [0, 1], [float(number), float(call)])]
 
     judge._timed.number = 4
     judge._inputs = SimpleNamespace(deltas=deltas, checked=lambda *_: False)  # type: ignore[assignment]
     block = {"side": "candidate", "first": 7, "calls": 3, "last": -1, "cold": True, "graph": False, "patience": 7}
     judge._block(block)
-    assert taking.seen == [[4, 7], [4, 8], [4, 9]]
+    assert taking.seen == [[4.0, 7.0], [4.0, 8.0], [4.0, 9.0]]
     assert drawn == [7, 8, 9]
 
 
@@ -248,12 +251,14 @@ def test_the_judge_works_while_a_call_runs() -> None:
         rank.send(GOOD_REPLY)
         return request
 
-    call, request = peer.call([delta(0, [0], [1.0])], {"cold": True, "graph": False, "patience": 7}, meanwhile)
+    call, request = peer.call(NEW_VALUES, HOW, meanwhile)
     assert (call.ns, request["op"], request["patience"]) == (5, "call", 7)
     peer.close()
     rank.close()
 
 
+NEW_VALUES = CallValues.of([delta(0, [0], [1.0])])
+HOW = {"cold": True, "graph": False, "patience": 7}
 GOOD_REPLY = {"ns": 5, "host_ns": 4, "mhz": 1980, "held": False, "cold": True}
 
 
@@ -265,7 +270,7 @@ def answered(reply: dict[str, Any]) -> Any:
     rank = Channel(theirs.detach())
     rank.send(reply)
     try:
-        return peer.call([delta(0, [0], [1.0])], {"cold": True, "graph": False, "patience": 7})[0], rank.receive()
+        return peer.call(NEW_VALUES, HOW)[0], rank.receive()
     finally:
         peer.close()
         rank.close()

@@ -19,7 +19,7 @@ from tests.program import script
 from tests.sessions.conftest import Stores
 from tests.sessions.samples import source, target, verdict
 from workbench.errors import StoreError, UsageError
-from workbench.events import Status
+from workbench.events import Ratio, Status
 
 WRITER = """
 import sys
@@ -58,6 +58,14 @@ def test_attempt_comes_back(store: Store) -> None:
     assert (attempt.world, attempt.size, attempt.dtype) == (2, "smoke", "bfloat16")
     assert (attempt.candidate_ms, attempt.reference_ms, attempt.gbps) == (2.0, 2.0, 0.5)
     assert attempt.speedup == verdict().speedup
+
+
+def test_a_speedup_without_an_interval_comes_back(store: Store) -> None:
+    """An attempt that was timed too little for an interval is kept with its speedup alone."""
+    ratio = Ratio(median=2.46)
+    made = store.record(target(), source(), dataclasses.replace(verdict(), speedup=ratio), started=100.0)
+    assert store.attempt(made).speedup == ratio
+    assert store.verdict(made)["speedup"] == {"median": 2.46, "low": None, "high": None}
 
 
 def test_source_and_whole_verdict_come_back(store: Store) -> None:

@@ -15,7 +15,7 @@ from workbench.topology.cost import Roofline, roofline
 from workbench.topology.cuts import cuts
 from workbench.topology.model import Device, Fact, Link, Rates, Topology
 from workbench.topology.placing import place
-from workbench.topology.terms import Work, work_of
+from workbench.topology.terms import Work, link_term, work_of
 
 GB = 1e9
 OPS: tuple[CollectiveOp, ...] = (
@@ -101,6 +101,14 @@ def test_sockets_of_a_tree() -> None:
     assert link("l40s-box", "all_to_all", size, 4) == pytest.approx(3 / 4 * 100 / 31.5)
 
 
+def test_what_goes_beside_the_links_of_a_group() -> None:
+    """What each of a socket's four cards may move beside its links adds to what the socket can."""
+    topology = place(find_system("l40s-box"), 8)
+    found = link_term(moving("all_to_all", 100 * GB, 8), topology, bypass_gbps=10.0)
+
+    assert found.seconds == pytest.approx(max(4 * 4 / 8 * 100 / (62 + 4 * 10), 7 / 8 * 100 / (31.5 + 10)))
+
+
 def test_few_bytes_take_one_step() -> None:
     """Small all-reduces go in one step with P/2 times the bytes, large ones in two; the floor takes the faster."""
     small, large = on("dgx-a100", moving("all_reduce", 1000, 8)), on("dgx-a100", moving("all_reduce", 10 * 2**20, 8))
@@ -108,6 +116,16 @@ def test_few_bytes_take_one_step() -> None:
     assert (small.term("latency").words, small.binding) == ("1 step of 1 us", "latency")
     assert small.term("link").seconds == pytest.approx(7 * 1000 / 300 / GB)
     assert (large.term("latency").words, large.binding) == ("2 steps of 1 us", "link")
+
+
+@pytest.mark.parametrize("op", ["broadcast", "reduce"])
+def test_the_root_alone_or_all_ranks(op: CollectiveOp) -> None:
+    """Few bytes go straight between the root and all ranks, P-1 times in one step; many go once, in two steps."""
+    small, large = on("dgx-a100", moving(op, 1000, 8)), on("dgx-a100", moving(op, 10 * 2**20, 8))
+
+    assert [found.term("latency").words for found in (small, large)] == ["1 step of 1 us", "2 steps of 1 us"]
+    bytes_moved = [(found.term("link").seconds or 0) * 300 * GB for found in (small, large)]
+    assert bytes_moved == pytest.approx([7 * 1000, 10 * 2**20])
 
 
 def test_two_ranks_need_one_step() -> None:
@@ -125,6 +143,7 @@ def test_switches_that_add_are_told_apart() -> None:
     assert found.in_network_s == pytest.approx(100 / 450, rel=1e-4)
     assert found.wire.seconds == pytest.approx(100 / 450)
     assert on("dgx-a100", moving("all_reduce", 100 * GB, 8)).in_network_s is None
+    assert on("dgx-h100", moving("all_reduce", 100 * GB, 2)).in_network_s is None
     assert on("dgx-h100", moving("all_gather", 100 * GB, 8)).wire.seconds == pytest.approx(7 / 8 * 100 / 450)
     assert on("dgx-h100", moving(None, 7 / 4 * GB, 8)).wire.seconds == pytest.approx(1 / 450)
 
@@ -190,12 +209,13 @@ def test_data_that_decide_set_no_limit() -> None:
 
 
 def test_problems_are_single_collectives_only_where_their_bytes_say_so() -> None:
-    """Problem 1 needs what its all-reduce moves; problem 15 needs less than its two collectives move."""
-    one, many = (work_of(bind(find_problem(name), "default", 4, "bfloat16")) for name in ("1", "15"))
+    """Problem 1 needs what its all-reduce moves; problems 20 and 15 need less than what their collectives move."""
+    one, less, many = (work_of(bind(find_problem(name), "default", 4, "bfloat16")) for name in ("1", "20", "15"))
 
     assert one is not None
+    assert less is not None
     assert many is not None
-    assert (one.op, many.op) == ("all_reduce", None)
+    assert (one.op, less.op, many.op) == ("all_reduce", None, None)
     assert one.needed == (2 * 3 / 4 * 1024 * 1024 * 2,) * 4
 
 

@@ -160,6 +160,7 @@ def test_slots_that_are_not_known() -> None:
     """A slot whose speed the driver does not tell leaves the floor open."""
     assert [link.gbps for link in gpu_topology([_card(0), _card(1, slot=None)]).links] == [63.02, None]
     assert [slot_rate(slot) for slot in ((3, 16), (4, 16), (6, 16), (9, 16))] == [15.75, 31.51, 121.0, None]
+    assert [slot_rate(slot) for slot in ((1, 16), (2, 8))] == [4.0, 4.0]
 
 
 def test_ceilings_measured_here_come_first() -> None:

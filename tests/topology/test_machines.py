@@ -69,10 +69,13 @@ def test_drawing_of_a_machine(monkeypatch: pytest.MonkeyPatch, name: str, width:
 
 
 def test_numa_nodes_come_from_the_memory_that_is_near(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each GPU has the NUMA node whose memory is nearest, none where the driver does not tell."""
+    """Each GPU has the NUMA node whose memory is nearest, none where the driver tells of none or several."""
     put_in_place(monkeypatch, machines.hopper(4))
     assert [device.numa for device in detect_gpus(4).devices] == [0, 0, 1, 1]
     put_in_place(monkeypatch, machines.virtual(2))
+    assert [device.numa for device in detect_gpus(2).devices] == [None, None]
+    both = put_in_place(monkeypatch, machines.hopper(2))
+    monkeypatch.setattr(both, "nvmlDeviceGetMemoryAffinity", lambda gpu, words, scope: [0b11, 0, 0, 0])
     assert [device.numa for device in detect_gpus(2).devices] == [None, None]
 
 

@@ -101,6 +101,13 @@ def test_places_that_hold_no_file(tmp_path: Path) -> None:
         system_files(["~nobody-there/x"])
 
 
+def test_two_devices_are_no_ring(tmp_path: Path) -> None:
+    """Between two devices of an axis there is one link, also where axes of that length are closed."""
+    found = place(read_system(written(tmp_path, TORUS.replace("[2, 4]", "[2]").replace("wrap = 4", "wrap = 2"))), 2)
+
+    assert (found.wraps, len(found.links)) == ((True,), 1)
+
+
 def test_one_device_is_told_as_one(tmp_path: Path) -> None:
     """The advice for a system of one device is one rank."""
     alone = read_system(

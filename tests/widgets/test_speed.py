@@ -8,9 +8,10 @@ import pytest
 
 from tests.widgets import script
 from tests.widgets.host import NARROW, SIZES, Host, flowing
+from widgets import format as fmt
 from widgets.speed import SpeedPane
 from widgets.state import RunView, Speed
-from workbench.events import Bandwidth, Floor, LaunchTime, RankBandwidth, TimingProgress, Verdict
+from workbench.events import Bandwidth, Floor, LaunchTime, RankBandwidth, Ratio, TimingProgress, Verdict
 from workbench.target import SharedGpus
 
 
@@ -87,6 +88,7 @@ async def test_shares_of_both_rates() -> None:
     assert "bandwidth 212 of 450 GB/s, 47% of nominal, 71% of measured" in text
     assert "nominal NVLink, 18 × 25 = 450 GB/s one way" in text
     assert "measured 299 GB/s by NCCL all_reduce, 2 ranks" in text
+    assert fmt.bar(0.471, 24) in text
 
 
 async def test_ranks_that_need_different_bytes() -> None:
@@ -114,6 +116,17 @@ async def test_no_difference() -> None:
     text = await read(script.show(script.good_run(speedup=1.01)))
 
     assert "1.01x [0.99, 1.03] no difference" in text
+
+
+async def test_a_first_figure_stands_without_an_interval() -> None:
+    """Before three pairs of blocks were timed the pane shows the figure alone, as neither a difference nor none."""
+    *before, live = script.timing_run(2, 12)
+    early = dataclasses.replace(live, speedup=Ratio(median=2.46))
+    text = await read(script.show([*script.good_run(1), *before, early]))
+
+    assert "2.46x timing 12/100 · no interval below 3 pairs" in text
+    assert "2.46x [" not in text
+    assert "1.34x (#1), no clear change" in text
 
 
 async def test_live_samples() -> None:

@@ -49,11 +49,13 @@ class Elf:
         return [name for name, bind, place in self._symbols() if place == 0 and bind == _GLOBAL and name]
 
     def defined(self) -> set[str]:
-        """Names that it defines for others, one by one: for small files."""
+        """Names that it defines for others: slow for large files."""
         return {name for name, bind, place in self._symbols() if place != 0 and bind != _LOCAL}
 
     def defines(self, name: str) -> bool:
-        """Whether a shared library defines a name, by its table of hashes as the loader does."""
+        """Whether a shared library defines a name, by its table of hashes as the loader does where it has GNU's."""
+        if all(section.kind != _GNU_HASH for section in self._sections):
+            return name in self.defined()
         hashes, symbols = self._only(_GNU_HASH), self._only(_DYNSYM)
         buckets, first, words, _ = self._words("<4I", hashes.offset)
         table = hashes.offset + 16 + 8 * words

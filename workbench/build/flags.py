@@ -63,6 +63,10 @@ _GLUED = ("-D", "-U", "-I", "-L", "-l", "-t")
 """Flags whose value may follow as the next word, and is then written right behind them."""
 _SAFE = re.compile(r"[\w./=,:+@%\-\[\]]*")
 """nvcc runs its own steps through a shell, which would run what it finds in a definition or a path."""
+_INTO_SOURCE, _OTHER_FOLDER = (
+    "write such values into the source",
+    "give a folder with a plain name",
+)
 _PASSED_ON = {
     "-Xptxas": _PTXAS,
     "--ptxas-options": _PTXAS,
@@ -93,8 +97,10 @@ def checked(request: Request) -> tuple[Request, tuple[Finding, ...]]:
         found[field] = tuple(flags)
         findings += [Finding(severity="error", message=_refusal(flag, argument, words)) for flag in wrong]
     includes = tuple(os.path.abspath(folder) for folder in request.includes)
-    for_nvcc = (*found["cuda_flags"], *includes) if request.cuda else ()
-    findings += [Finding(severity="error", message=_of_a_shell(word)) for word in for_nvcc if not _SAFE.fullmatch(word)]
+    for given, advice in ((found["cuda_flags"], _INTO_SOURCE), (includes, _OTHER_FOLDER)) if request.cuda else ():
+        findings += [
+            Finding(severity="error", message=_of_a_shell(word, advice)) for word in given if not _SAFE.fullmatch(word)
+        ]
     return dataclasses.replace(request, includes=includes, **found), tuple(findings)
 
 
@@ -108,8 +114,8 @@ def names_architecture(flags: Sequence[str]) -> bool:
     return any(re.match(r"-?-(gencode|generate-code|arch|gpu-architecture)=", flag) for flag in flags)
 
 
-def _of_a_shell(word: str) -> str:
-    return f"{word[:200]!r} holds characters that nvcc would hand to a shell: write such values into the source"
+def _of_a_shell(word: str, advice: str) -> str:
+    return f"{word[:200]!r} holds characters that nvcc would hand to a shell: {advice}"
 
 
 def _refusal(flag: str, argument: str, allowed: str) -> str:
@@ -138,7 +144,7 @@ def _words(flags: Sequence[str]) -> tuple[list[str], list[str]]:
 def _is_allowed(flag: str, allowed: tuple[str, ...]) -> bool:
     name, _, value = flag.partition("=")
     if allowed is _NVCC and name in _PASSED_ON:
-        return all(_matches(part, _PASSED_ON[name]) for part in value.split(",")) and "\n" not in value
+        return all(_matches(part, _PASSED_ON[name]) for part in value.split(","))
     return _matches(flag, allowed)
 
 

@@ -26,7 +26,7 @@ from workbench.flow.building import Building
 from workbench.flow.compiled import as_build_error
 from workbench.flow.context import Context, Stop
 from workbench.flow.figures import Yardstick
-from workbench.flow.plan import Trial, trial_plan
+from workbench.flow.plan import Trial, draws, trial_plan
 from workbench.flow.profiling import profile
 from workbench.flow.reports import (
     as_ms,
@@ -133,8 +133,8 @@ class Attempt:
         """Judge all trials; Stop at the first that fails."""
         self.enter("check")
         plan = trial_plan(self._context.settings.run.trials, self._context.target.problem.scales)
-        for index, trial in enumerate(plan):
-            await self._trial(index, len(plan), trial)
+        for index in range(len(plan)):
+            await self._trial(index, plan)
             self._passed += 1
             if index == 0:
                 self._first("ok")
@@ -200,9 +200,9 @@ class Attempt:
     def _world(self) -> int:
         return self._context.target.world
 
-    async def _trial(self, index: int, count: int, trial: Trial) -> None:
-        number = next(self._context.numbers)
-        message = {"op": "trial", "number": number, "trial": index, "stock": trial.stock, "scale": trial.scale}
+    async def _trial(self, index: int, plan: Sequence[Trial]) -> None:
+        count = len(plan)
+        message = {"op": "trial", **draws(next(self._context.numbers), index, plan, self._context.is_timed)}
         futures = self._context.judges.ask([message] * self._world)
         shown: set[int] = set()
         show = partial(self._show_at_once, index, count, shown)

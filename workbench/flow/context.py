@@ -28,6 +28,11 @@ class Context:
     """Draw numbers; no two trials of a sitting have the same inputs."""
     environment: dict[str, str]
 
+    @property
+    def is_timed(self) -> bool:
+        """Whether attempts that pass are timed."""
+        return self.settings.run.samples > 0 and not self.target.not_timed
+
 
 class Stop(Exception):
     """The attempt is decided: its status and the ranks that decided it."""

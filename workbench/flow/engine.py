@@ -203,7 +203,7 @@ class Engine:
         try:
             await attempt.load()
             await attempt.check()
-            if self._settings.run.samples > 0 and not self._target.not_timed:
+            if context.is_timed:
                 await self._standby.settled()
                 attempt.enter("time")
                 peak = await link_peak(context.judges, self._target, self._zygote.torch, self._settings.limits.start)

@@ -98,10 +98,8 @@ def _fitting(device: str, world: int, wanted: int) -> int:
     usual, free = LARGEST[device], free_memory() if device == "cpu" else None
     most = usual if free is None else free // (_COPIES * world) // _STEP * _STEP
     if free is not None and wanted > most:
-        raise UsageError(
-            f"messages of {wanted / 1e9:.3g} GB between {world} ranks do not fit into {free / 1e9:.3g} GB of free memory:"
-            f" give a --largest of at most {most >> 20}M"
-        )
+        what = f"messages of {wanted / 1e9:.3g} GB between {world} ranks do not fit into memory"
+        raise UsageError(f"{what}, {free / 1e9:.3g} GB are free: give a --largest of at most {most >> 20}M")
     return wanted or min(usual, most)
 
 

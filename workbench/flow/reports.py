@@ -21,7 +21,7 @@ def loading_failed(message: Message) -> bool:
 
 
 def loading_answer(answer: Answer, future: asyncio.Future[Message]) -> Answer:
-    """An answer to `load` as a report: loaded, or the failure that the rank described; it wrote the message itself."""
+    """An answer to `run` as a report: loaded, or the failure that the rank described; it wrote the message itself."""
     if answer.death is not None or not future.done():
         return answer
     message = future.result()

@@ -56,6 +56,13 @@ class Arguments:
         return sorted({owned[key] for key in map(_storage, leaves(result)) if key in owned})
 
 
+def load_writes(device: torch.device) -> None:
+    """Write elements of each size once: the first call would pay for loading a GPU's kernels for it, 20 ms."""
+    for dtype in (torch.uint8, torch.int16, torch.int32, torch.int64, torch.complex128):
+        flat = torch.zeros(2, dtype=dtype, device=device)
+        _write([flat], Delta(0, torch.tensor([0, 1]), torch.ones(2, dtype=dtype)))
+
+
 def _write(tensors: list[torch.Tensor], delta: Delta) -> None:
     for flat, places, values in _pieces(tensors, delta):
         flat[places] = values

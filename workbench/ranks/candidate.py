@@ -17,7 +17,7 @@ from typing import Any
 
 import torch
 
-from workbench.ranks.arguments import Arguments
+from workbench.ranks.arguments import Arguments, load_writes
 from workbench.ranks.become import flush_output
 from workbench.ranks.channel import Channel, Message
 from workbench.ranks.checkout import generate
@@ -76,6 +76,7 @@ class CandidateRank:
         self._timer = Timer(self._device, self._place.slots, self._place.rank)
         self._most_mhz = self._device.most_mhz()
         _first_collective(self._device.tensor_device)
+        load_writes(self._device.tensor_device)
         pitch_ns = self._pitch() if self._place.pitch else 0
         self._control.send({"event": "ready", "torch": torch.__version__, "pitch_ns": pitch_ns})
         message = self._held()

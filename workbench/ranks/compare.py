@@ -150,7 +150,7 @@ def _tensor_mismatch(expected: Message, got: Message, any_dtype: bool, name: str
 
 def _compare_tensors(expected: torch.Tensor, got: torch.Tensor, rule: Rule, alternatives: Any, name: str) -> Difference:
     want, have = _flat(expected), _flat(got)
-    if want.dtype == have.dtype and torch.equal(want, have):
+    if want.dtype == have.dtype and _same_bits(want, have):
         return Difference()  # whatever the rule, the reference's own result is right
     if rule.compare == "set":
         expected, got = want, have = want.sort().values, have.sort().values
@@ -166,6 +166,20 @@ def _compare_tensors(expected: torch.Tensor, got: torch.Tensor, rule: Rule, alte
     for chunk, one in enumerate(found):
         worst = worst.merged(_named(one, expected, got, chunk * _CHUNK, name))
     return worst
+
+
+def _same_bits(want: torch.Tensor, have: torch.Tensor) -> bool:
+    """Whether two flat tensors of one dtype hold the same bytes; eight at a time, which is quicker for small types."""
+    one, other = (_bytes(flat) for flat in (want, have))
+    whole = len(one) - len(one) % 8
+    if len(one) != len(other) or not torch.equal(one[whole:], other[whole:]):
+        return False
+    return torch.equal(one[:whole].view(torch.int64), other[:whole].view(torch.int64))
+
+
+def _bytes(flat: torch.Tensor) -> torch.Tensor:
+    """A flat tensor's bytes, from the beginning of a memory."""
+    return (flat.clone() if flat.storage_offset() else flat.contiguous()).view(torch.uint8)
 
 
 def use_threads(count: int) -> None:

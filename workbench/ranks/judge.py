@@ -17,12 +17,13 @@ from typing import Any
 
 import torch
 
+from workbench.ranks.ahead import Draw, DrawAhead
 from workbench.ranks.channel import Channel, Message
 from workbench.ranks.checkout import CheckoutInputs
 from workbench.ranks.compare import EXACT, Difference, Mismatch, Rule, compare, mismatch, use_threads
 from workbench.ranks.draws import InputSource
 from workbench.ranks.failures import failure
-from workbench.ranks.peer import Peer, PeerFailed, PeerGone, TimedCall
+from workbench.ranks.peer import CallValues, Peer, PeerFailed, PeerGone, TimedCall
 from workbench.ranks.shared import Region
 from workbench.ranks.transport import DTYPES, unpack
 from workbench.ranks.tree import copied, leaves
@@ -103,6 +104,8 @@ class JudgeRank:
         """Take the problem: its job and the secret seed."""
         job = message["job"]
         self._inputs = self._source(job, message["seed"])
+        own = isinstance(self._inputs, InputSource)  # a checkout's generator runs on the baseline rank
+        self._draws = DrawAhead(self._inputs.draw, threads=int(own and self._spin_ns > 0))
         self._as_any_dtype = job["rule"]["compare"] == "allclose"
         self._argument_rule = Rule.of(job["rule"])
         self._rules = [Rule.of(output) for output in job["outputs"]]
@@ -135,10 +138,13 @@ class JudgeRank:
             old.close()
         self._peers[message["side"]] = Peer(Channel(channel, spin_ns=self._spin_ns), Region(inbox), Region(outbox))
         self._timed = TimedRun(0)
+        self._draws.drop()
         return {}
 
     def _run_reference(self, message: Message) -> Prepared:
-        arguments = self._inputs.draw(message["number"], message["trial"], message["stock"], message["scale"])
+        arguments = self._draws.take(Draw.of(message))
+        if message["next"] is not None:
+            self._draws.begin(Draw.of(message["next"]))
         peer = self._peer(BASELINE)
         effects = "must" in self._mutates
         reply = self._baseline(lambda: peer.trial(arguments, self._mutable, effects, self._alternatives))
@@ -205,7 +211,7 @@ class JudgeRank:
         """Start timed calls of one attempt: the same base inputs for both sides, the first call of each made; if asked,
         captured as a graph. ``plain`` says which side could not be, and why."""
         self._timed = TimedRun(message["number"])
-        arguments = self._inputs.draw(message["number"], 0, stock=False, scale=1.0)
+        arguments = self._draws.take(Draw(message["number"]))
         baseline, candidate = self._peer(BASELINE), self._peer(CANDIDATE)
         most_mhz = self._baseline(lambda: baseline.begin(arguments, self._mutable))
         why = {BASELINE: self._baseline(baseline.capture)} if message["graph"] else {}
@@ -227,15 +233,18 @@ class JudgeRank:
         side, number, first = message["side"], self._timed.number, message["first"]
         peer, how = self._peer(side), {name: message[name] for name in ("cold", "graph", "patience")}
         samples, exports = [], []
-        draw, drawn, end = partial(self._inputs.deltas, number), None, first + message["calls"]
+        values, end = partial(self._call_values, number), first + message["calls"]
+        ready = None
         for call in range(first, end):
-            deltas = draw(call) if drawn is None else drawn
-            ahead = partial(draw, call + 1) if self._spin_ns and call + 1 < end else None
-            sample, drawn = peer.call(deltas, how, ahead)
+            ahead = partial(values, call + 1) if self._spin_ns and call + 1 < end else None
+            sample, ready = peer.call(ready or values(call), how, ahead)
             samples.append(sample)
             if call == message["last"] or self._inputs.checked(number, call):
                 exports.append(self._keep_result(side, call))
         return samples, exports
+
+    def _call_values(self, number: int, call: int) -> CallValues:
+        return CallValues.of(self._inputs.deltas(number, call))
 
     def _series(self, message: Message) -> Message:
         """Calls of one side timed in a row: ns of each, the judge's brackets around all and around the fetching of the

@@ -13,7 +13,7 @@ from workbench.ranks.draws import Delta, split
 from workbench.ranks.failures import read_failure
 from workbench.ranks.profiled import KINDS, MOST_NAME, MOST_SPANS, Span
 from workbench.ranks.shared import Region
-from workbench.ranks.transport import pack, unpack
+from workbench.ranks.transport import Packer, pack, unpack
 from workbench.ranks.tree import described, plain
 
 T = TypeVar("T")
@@ -55,6 +55,21 @@ class TimedCall:
         return self.ns, self.bracket, self.host_ns, self.mhz, self.held
 
 
+@dataclass(frozen=True)
+class CallValues:
+    """New values for one timed call, laid out for the rank's inbox, which takes them when the call is asked for."""
+
+    request: Message
+    packer: Packer
+
+    @classmethod
+    def of(cls, deltas: Sequence[Delta]) -> CallValues:
+        """The most of the values first, and those that are written last."""
+        early, late = zip(*map(split, deltas)) if deltas else ((), ())
+        packer = Packer()
+        return cls({"deltas": packer.add(_plain(early)), "late": packer.add(_plain(late))}, packer)
+
+
 class Peer:
     """One attached candidate rank."""
 
@@ -82,7 +97,7 @@ class Peer:
         return "" if reply["captured"] is True else str(reply["detail"])[:_MAX_WORDS] or "no reason given"
 
     def call(
-        self, deltas: Sequence[Delta], how: Message, meanwhile: Callable[[], T] | None = None
+        self, values: CallValues, how: Message, meanwhile: Callable[[], T] | None = None
     ) -> tuple[TimedCall, T | None]:
         """One timed call with new values, the last of them written when all ranks are about to begin; and what the
         judge does ``meanwhile``.
@@ -90,10 +105,8 @@ class Peer:
         ``how`` has ``cold`` (caches flushed before), ``graph`` (the replay of the captured call) and ``patience`` (for
         how many ns the gate stays shut for hosts).
         """
-        early, late = zip(*map(split, deltas)) if deltas else ((), ())
-        header, end = pack(_plain(early), self._inbox)
-        last, _end = pack(_plain(late), self._inbox, end)
-        message = {**how, "op": "call", "deltas": header, "late": last}
+        values.packer.copy_into(self._inbox)
+        message = {**how, "op": "call", **values.request}
         before = _now()
         self._send(message)
         done = meanwhile() if meanwhile else None

@@ -1,0 +1,90 @@
+"""Draws that are made ahead are the draws that are asked for, and others are made when they are asked for."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import pytest
+
+from workbench.ranks import ahead
+
+torch = pytest.importorskip("torch")
+HERE = threading.get_ident()
+
+
+class Source:
+    """Draws that say what they are, and notes who made them."""
+
+    def __init__(self) -> None:
+        self.made: list[tuple[ahead.Draw, bool]] = []
+        self.done = threading.Semaphore(0)
+
+    def draw(self, *which: Any) -> list[Any]:
+        """A draw's arguments: its number, twice."""
+        self.made.append((ahead.Draw(*which), threading.get_ident() == HERE))
+        self.done.release()
+        return [torch.tensor([float(which[0])]), [torch.tensor(which[0])]]
+
+
+@pytest.fixture
+def source() -> Source:
+    """A source that nothing was drawn of."""
+    return Source()
+
+
+def _number(arguments: list[Any]) -> float:
+    return float(arguments[0])
+
+
+def test_the_next_draw_is_made_by_another_thread(source: Source) -> None:
+    """A draw that was begun is made once, elsewhere, and given when it is asked for."""
+    draws = ahead.DrawAhead(source.draw, threads=1)
+    assert _number(draws.take(ahead.Draw(1))) == 1
+    draws.begin(ahead.Draw(2, 1, True, 3.0))
+    assert _number(draws.take(ahead.Draw(2, 1, True, 3.0))) == 2
+    assert source.made == [(ahead.Draw(1), True), (ahead.Draw(2, 1, True, 3.0), False)]
+
+
+@pytest.mark.parametrize("other", [ahead.Draw(3), ahead.Draw(2, 1), ahead.Draw(2, 0, True), ahead.Draw(2, 0, False, 2)])
+def test_another_draw_than_the_one_begun(other: ahead.Draw, source: Source) -> None:
+    """Whatever was begun, the arguments are those of the draw that is asked for, and what was begun is given up."""
+    draws = ahead.DrawAhead(source.draw, threads=1)
+    draws.take(ahead.Draw(1))
+    draws.begin(ahead.Draw(2))
+    assert _number(draws.take(other)) == other.number
+    assert (other, True) in source.made
+    assert _number(draws.take(ahead.Draw(2))) == 2
+    assert source.made[-1] == (ahead.Draw(2), True)
+
+
+@pytest.mark.parametrize("reason", ["no thread", "nothing known of its size", "large"])
+def test_nothing_is_made_ahead(reason: str, source: Source, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without a core for it, before the first draw, and where two draws at a time take much memory, none is begun."""
+    draws = ahead.DrawAhead(source.draw, threads=int(reason != "no thread"))
+    if reason == "large":
+        monkeypatch.setattr(ahead, "_MOST_BYTES", 11)  # a draw here has 4 and 8 bytes
+    if reason != "nothing known of its size":
+        draws.take(ahead.Draw(1))
+    draws.begin(ahead.Draw(2))
+    assert _number(draws.take(ahead.Draw(2))) == 2
+    assert all(here for _, here in source.made)
+
+
+def test_an_error_of_a_draw_comes_when_it_is_asked_for(source: Source) -> None:
+    """What goes wrong in the other thread is the error of the call that needs the draw."""
+    draws = ahead.DrawAhead(lambda number, *_: source.draw(number) if number == 1 else [1 // 0], threads=1)
+    draws.take(ahead.Draw(1))
+    draws.begin(ahead.Draw(2))
+    with pytest.raises(ZeroDivisionError):
+        draws.take(ahead.Draw(2))
+
+
+def test_what_was_dropped_is_made_anew(source: Source) -> None:
+    """Nothing of an attempt that ended is kept for the next one."""
+    draws = ahead.DrawAhead(source.draw, threads=1)
+    draws.take(ahead.Draw(1))
+    draws.begin(ahead.Draw(2))
+    draws.drop()
+    draws.take(ahead.Draw(2))
+    assert source.made[-1] == (ahead.Draw(2), True)
