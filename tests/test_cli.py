@@ -269,7 +269,12 @@ def test_own_topology_files(tmp_path: Path) -> None:
     source = ROOT / "workbench" / "topology" / "systems" / "mi300x.toml"
     (own / "lab.toml").write_text(source.read_text().replace("value = 64", "value = 50"))
     (tmp_path / "pkwb.toml").write_text('[topology]\npaths = ["systems"]\n')
-    assert "xGMI, 50 GB/s" in ok("topology", "lab", cwd=tmp_path)
+    text = ok("topology", "lab", cwd=tmp_path)
+    assert "xGMI, 50 GB/s" in text
+    assert "in-network reduction" not in text
+    assert "in-network reduction: yes" in ok("topology", "dgx-h100", cwd=tmp_path)
+    (tmp_path / "pkwb.toml").write_text('[topology]\npaths = ["systems"]\nname = "lab"\n')
+    assert ok("topology", cwd=tmp_path) == text
     (own / "lab.toml").write_text(source.read_text().replace("devices =", "cards ="))
     assert "lab.toml: cards: unknown key" in refused("topology", "lab", cwd=tmp_path)
     assert "no topology 'labs'; did you mean 'lab'" in refused("topology", "labs", cwd=tmp_path)

@@ -10,14 +10,18 @@ from problems.binding import bind
 from problems.loader import find_problem
 from tests import machines
 from tests.nvml import put_in_place
+from tests.rates import rate, report
 from workbench.config import Settings, TopologySettings
+from workbench.judge.links import store_ceilings
 from workbench.rooflines import find_roofline, roofline_document, roofline_rows
+from workbench.topology.catalogue import find_system
 from workbench.topology.ceilings import ceiling_notes
 from workbench.topology.cost import Roofline, roofline
-from workbench.topology.detect import with_ceilings
+from workbench.topology.detect import detect, with_ceilings
 from workbench.topology.draw import draw
 from workbench.topology.gpus import detect_gpus
 from workbench.topology.model import Topology
+from workbench.topology.placing import place
 from workbench.topology.terms import Work
 
 WORK = Work(world=2, dtype="bfloat16", needed=(4.5e9, 4.5e9), flops=0.0, hbm_bytes=0.0, op="all_gather")
@@ -68,12 +72,21 @@ def test_gpus_that_are_shared_have_no_floor(monkeypatch: pytest.MonkeyPatch) -> 
     assert isinstance(asked, Roofline)
 
 
+def test_ceilings_of_this_machine_hold_for_any_number_of_ranks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a mechanism was measured at between two GPUs is this machine's ceiling for four ranks as well."""
+    put_in_place(monkeypatch, machines.hopper(4))
+    store_ceilings(report(rate("copy engine", 405.0)))
+
+    assert detect(4, "cuda").rates.ceilings["copy engine"].value == pytest.approx(0.9)
+
+
 def test_drawings_tell_ceilings(here: Topology) -> None:
     """Below a drawing the mechanisms stand in GB/s with their source, and how to measure one's own."""
     assert "Of a link's 450 GB/s: copy engine 392 (87%), bulk copy 369 (82%), register 369 (82%);" in " ".join(
         draw(here, 120)
     )
     assert "'pkwb bench links' measures its own" in " ".join(draw(here, 120))
+    assert "measures its own" not in " ".join(draw(place(find_system("hgx-h200"), 2), 120))
     ours = with_ceilings(here, {"copy engine": 405.0, "bulk copy": 360.0, "register": 360.0})
     assert list(ceiling_notes(ours)) == [
         "Of a link's 450 GB/s: copy engine 405 (90%), bulk copy 360 (80%), register 360 (80%); "

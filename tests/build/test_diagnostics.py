@@ -88,10 +88,19 @@ def test_linker_noise_is_folded() -> None:
     """Of a linker's lines the one that says what is missing stays."""
     missing = "cuda.cu:(.text+0x5): undefined reference to `helper(int)'"
     output = (
-        f"FAILED: k.so\n/usr/bin/ld: cuda.o: in function `f':\n{missing}\n"
+        f"FAILED: k.so\n/usr/bin/ld: cuda.o: in function `f':\n{missing}\n/bin/ld: cannot find -lnope: No such file\n"
         "collect2: error: ld returned 1 exit status\nninja: build stopped: subcommand failed.\n"
     )
-    assert [finding.message for finding in found(output)] == [missing]
+    assert found(output) == [error("undefined reference to `helper(int)'"), error("cannot find -lnope")]
+
+
+def test_function_that_is_there_twice() -> None:
+    """A function that both texts define is told at one of its definitions, without the files of the build."""
+    output = (
+        "/opt/bin/ld: main.o: in function `f()':\nmain.cpp:(.text+0x0): multiple definition of `f()'; "
+        "cuda.o:tmpxft_1_cuda.cudafe1.cpp:(.text+0x2e): first defined here\n"
+    )
+    assert found(output) == [error("multiple definition of `f()'", 1, 0, "main.cpp")]
 
 
 def test_unsupported_architecture() -> None:

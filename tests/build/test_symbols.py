@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from workbench.build.elf import Elf, NotElf
 from workbench.build.loading import may_bring_names
 from workbench.build.model import CPP_UNIT, Finding, Request, Toolchain
-from workbench.build.symbols import declared_at, findings_of, lacking
+from workbench.build.names import declared_at
+from workbench.build.symbols import findings_of, lacking
 
 pytestmark = pytest.mark.skipif(not shutil.which("g++"), reason="needs g++")
 

@@ -102,6 +102,7 @@ async def test_drivers_that_tell_a_moment(nvml: FakeNvml, proc: Path) -> None:
     await watch.before()
 
     assert await watch.after() == ("throttled (thermal at its end, rank 1)",)
+    assert await watch.after() == ()
 
 
 async def test_cpu_ranks_ask_nothing(nvml: FakeNvml) -> None:

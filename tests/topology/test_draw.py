@@ -188,6 +188,9 @@ def test_planes_of_a_torus() -> None:
     ]
     assert "ICI, 90 GB/s one way" in " ".join(lines[:2])
     assert "no axis is closed to a ring" in " ".join(lines[:2])
+    longer = draw(place(find_system("tpu-v5p"), 16), 80)
+    assert [line for line in longer if line.endswith("─")] == []
+    assert " [8]──[9]──[10]─[11]" in longer
 
 
 def test_rings_of_a_torus() -> None:

@@ -36,6 +36,7 @@ MACHINES: dict[str, tuple[Callable[[], FakeNvml], int, str, float, tuple[str, ..
     ),
     "desktop": (machines.desktop, 2, "tree", 31.51, ("host", "socket 0", "socket 1")),
     "no permission": (machines.guarded, 2, "switch", GBPS, ("NVSwitch",)),
+    "MIG": (machines.split, 2, "tree", 63.02, ("host",)),
 }
 """By name: the machine, its GPUs, the graph, GB/s one way of a rank's links, and the groups."""
 

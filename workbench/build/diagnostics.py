@@ -8,6 +8,7 @@ from itertools import pairwise
 from typing import cast
 
 from workbench.build.model import CPP_UNIT, CUDA_UNIT, Finding, Severity
+from workbench.build.names import declared_at, defined_at, plain_name, written_name
 
 MOST = 50
 """Findings kept of one build."""
@@ -27,7 +28,8 @@ _TOOLS = re.compile(
     r"\s*:?\s*(?P<message>.*)"
 )
 _LINKER = re.compile(
-    r"(?:.*/ld(?:\.\w+)?: )?(?P<message>.*(?:undefined reference to|multiple definition of|cannot find -l).*)"
+    r"(?:.*\bld(?:\.\w+)?: )?(?:.*?: )?(?P<message>(?P<kind>undefined reference to|multiple definition of) "
+    r"`(?P<name>[^']+)'|cannot find -l[^:]*).*"
 )
 _NOISE = re.compile(r"ld returned|Ptx assembly aborted|\d+ errors? detected|compilation terminated")
 _ENTRY = re.compile(r"ptxas info\s*: Compiling entry function '(\w+)'")
@@ -78,7 +80,9 @@ def _messages(lines: Sequence[str], texts: dict[str, str]) -> Iterator[Finding]:
             included = ("", 0)
         elif found := _END.fullmatch(line):
             yield Finding(severity="error", message=f"{found['message']} (at the end of the text)", unit=CUDA_UNIT)
-        elif found := _TOOLS.match(line) or _LINKER.match(line):
+        elif found := _LINKER.match(line):
+            yield _of_linker(found, texts)
+        elif found := _TOOLS.match(line):
             yield _of_tool(line, found, texts)
 
 
@@ -131,8 +135,18 @@ def _of_tool(line: str, found: re.Match[str], texts: dict[str, str]) -> Finding:
     elif quoted:
         where = _only_line(quoted[1], text)
     program = line.split()[0].rstrip(":")
-    words = message if found.re is _LINKER else f"{program}: {message}"
-    return Finding(severity="error", message=words, unit=CUDA_UNIT if where else "", line=where)
+    return Finding(severity="error", message=f"{program}: {message}", unit=CUDA_UNIT if where else "", line=where)
+
+
+def _of_linker(found: re.Match[str], texts: dict[str, str]) -> Finding:
+    """What is missing stands where it is declared, what is there twice at one of its definitions."""
+    message = found["message"].replace("pkwb::", "at::")
+    name = plain_name(written_name(found["name"] or ""))
+    place = defined_at if found["kind"] and found["kind"].startswith("multiple") else declared_at
+    for unit in _UNITS if name else ():
+        if line := place(name, texts.get(unit, "")):
+            return Finding(severity="error", message=message, unit=unit, line=line)
+    return Finding(severity="error", message=message)
 
 
 def _only_line(token: str, text: str) -> int:
@@ -144,18 +158,6 @@ def _line_of_kernel(name: str, text: str) -> int:
     """Where a kernel of this name begins, if there is one place only."""
     found = list(re.finditer(rf"__global__[^;{{}}]*?\b{re.escape(name)}\s*\(", text))
     return text.count("\n", 0, found[0].start()) + 1 if len(found) == 1 else 0
-
-
-def plain_name(mangled: str) -> str:
-    """The own name of a function, variable or class, without namespaces, template arguments and types."""
-    rest = re.match(r"_Z(?:T[VTIS])?(?P<nested>N[rVK]*[RO]?)?(?P<names>\d.*)", mangled)
-    name, text = mangled, rest["names"] if rest else ""
-    while size := re.match(r"\d+", text):
-        start, length = size.end(), int(size[0])
-        name, text = text[start : start + length], text[start + length :]
-        if rest and not rest["nested"]:  # what follows is the type of a parameter
-            break
-    return name
 
 
 def _severity(kind: str) -> Severity:

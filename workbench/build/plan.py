@@ -11,6 +11,7 @@ from itertools import islice
 from typing import Any
 
 from workbench.build.constants import Scope, Text, Unknown, evaluate
+from workbench.build.loading import UNREADABLE
 from workbench.build.model import Request
 from workbench.ranks.extensions import CALLS, Unsupported
 
@@ -62,7 +63,7 @@ def look(text: str, path: str = "") -> Plan:
         names = _names_of_calls(tree)
         calls = list(islice(_calls(tree.body, Scope(tree.body), names), _MOST_CALLS))
         found = [_planned(call, function, scope) for call, function, scope in calls]
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+    except UNREADABLE:
         return Plan()
     planned: dict[str, Planned] = {}
     for item in found:

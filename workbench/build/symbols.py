@@ -12,10 +12,10 @@ import shutil
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from workbench.build.diagnostics import plain_name
 from workbench.build.elf import Elf, NotElf
 from workbench.build.jobs import run_command
 from workbench.build.model import CPP_UNIT, CUDA_UNIT, Command, Finding, Request, Toolchain
+from workbench.build.names import declared_at, plain_name
 from workbench.ranks.built import undefined_words
 
 _OF_PYTHON = re.compile(r"_?Py")
@@ -27,7 +27,6 @@ _SYSTEM = (
     *("/lib/x86_64-linux-gnu", "/usr/lib/x86_64-linux-gnu", "/lib/aarch64-linux-gnu", "/usr/lib/aarch64-linux-gnu"),
     *("/lib64", "/usr/lib64", "/lib", "/usr/lib", "/usr/local/lib"),
 )
-_COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 _DEMANGLE_S = 10.0
 _MOST = 20
 
@@ -49,19 +48,6 @@ async def findings_of(names: Sequence[str], request: Request, place: Path) -> tu
     """An error for each of the names at the line that declares it; ``place`` is a folder to run a tool in."""
     readable = await _demangled(names[:_MOST], place)
     return tuple(_finding(name, shown, request) for name, shown in zip(names, readable))
-
-
-def declared_at(name: str, text: str) -> int:
-    """The line where a text declares a function or variable; where it first names it otherwise; 0 = nowhere."""
-    bare = _COMMENT.sub(lambda found: re.sub(r"[^\n]", " ", found[0]), text)
-    word = rf"\b{re.escape(name)}\b"
-    found = (
-        re.search(rf"{word}\s*\([^;{{}}]*;", bare)
-        or re.search(rf"\bextern\b[^;{{}}]*{word}", bare)
-        or re.search(word, bare)
-    )
-    at = re.compile(word).search(bare, found.start()) if found else None
-    return bare.count("\n", 0, at.start()) + 1 if at else 0
 
 
 def _nowhere(names: list[str], library: Path, request: Request, toolchain: Toolchain) -> list[str]:

@@ -73,6 +73,7 @@ class Builder:
             with contextlib.suppress(ConnectionError):
                 options = {"arch": arch, "full": full, "unfit": unfit}
                 return read_result((await self._order("build", request, options, early))["result"])
+        await self._after_its_end()
         raise BuilderError("the process that builds extensions was ended twice: look at the machine's free memory")
 
     async def close(self) -> None:
@@ -88,6 +89,7 @@ class Builder:
         try:
             answer = await self._order("code", request, {"arch": arch, "full": full, "unfit": False, "kind": kind})
         except ConnectionError:
+            await self._after_its_end()
             return Code(reason="the process that builds extensions was ended")
         return Code(text=answer["text"], reason=answer["reason"])
 
@@ -163,6 +165,12 @@ class Builder:
         if self._ready is not None and not self._ready.done():
             self._ready.set_exception(BuilderError("the process that builds extensions could not be started"))
             self._ready.exception()
+
+    async def _after_its_end(self) -> None:
+        """End what the process left, unless another one has been started since."""
+        async with self._starting:
+            if self._wire is None:
+                await self._clean_up()
 
     async def _clean_up(self) -> None:
         """Take leave of a builder: its folder, and the compilers that outlived one that was killed."""

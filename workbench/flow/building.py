@@ -188,19 +188,29 @@ class Building:
             unfit=unfit,
             early=lambda found: self._early(request, found),
         )
-        if result.library and not result.ok and may_bring_names(self._source.text):
-            result = _left_to_loader(result)
+        if result.library and not result.ok:
+            result = await self._without_names(result)
         for finding in result.findings or _reasons(result):
             self._tell(request, finding, result.no_tools or result.machine)
+        self._finished(request, result)
+        if result.machine:
+            raise BuilderError(f"{result.name} could not be built: {result.reason}")
+        return result
+
+    async def _without_names(self, result: Result) -> Result:
+        """A library that lacks names: one to try where the file may load others first that have them."""
+        if not await asyncio.to_thread(may_bring_names, self._source.text):
+            return result
+        findings = tuple(_left_to_loader(item) if item.severity == "error" else item for item in result.findings)
+        return dataclasses.replace(result, ok=True, reason="", findings=findings)
+
+    def _finished(self, request: Request, result: Result) -> None:
         summary = BuildSummary(name=result.name, path=result.way, made_by=result.made_by, seconds=result.seconds)
         self.summaries.append(summary)
         reason = self._at_users_lines(request, result)
         note = "" if result.slim_note == result.reason else result.slim_note
         told = {"ok": result.ok, "reason": reason, "slim_note": note}
         self._emit(BuildFinished(**dataclasses.asdict(summary), **told))  # type: ignore[arg-type]
-        if result.machine:
-            raise BuilderError(f"{result.name} could not be built: {result.reason}")
-        return result
 
     def _at_users_lines(self, request: Request, result: Result) -> str:
         """Why a build failed, with lines of the user's file."""
@@ -233,16 +243,9 @@ class Building:
         self._stream.emit(dataclasses.replace(event, attempt=self._number))
 
 
-def _left_to_loader(result: Result) -> Result:
-    """A library that lacks names, as one to try: the file may load another one first that has them."""
-    words = "importing it fails unless this file loads a library that has it"
-    findings = tuple(
-        dataclasses.replace(item, severity="warning", message=f"{item.message}; {words}")
-        if item.severity == "error"
-        else item
-        for item in result.findings
-    )
-    return dataclasses.replace(result, ok=True, reason="", findings=findings)
+def _left_to_loader(finding: Finding) -> Finding:
+    words = f"{finding.message}; importing it fails unless this file loads a library that has it"
+    return dataclasses.replace(finding, severity="warning", message=words)
 
 
 def _reasons(result: Result) -> tuple[Finding, ...]:

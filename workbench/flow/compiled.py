@@ -6,8 +6,8 @@ import dataclasses
 import re
 from collections.abc import Callable
 
-from workbench.build.diagnostics import findings, first_error, plain_name
-from workbench.build.symbols import declared_at
+from workbench.build.diagnostics import findings, first_error
+from workbench.build.names import declared_at, plain_name, written_name
 from workbench.judge.verdicts import Answer
 from workbench.ranks.channel import Message
 
@@ -16,7 +16,6 @@ _MOST_LINES = 40
 _IN_UNIT = re.compile(r"^kernel\.cu\(\d+\): (?:catastrophic )?error(?: #[\w-]+)?: ")
 _UNDEFINED = re.compile(r"undefined symbol:? (?P<shown>.+?)(?:: no source|$)", re.MULTILINE)
 """What a rank says of a library that it cannot load: the name as it is written in C++, or as the linker has it."""
-_OWN_NAME = re.compile(r"(?:[^(<]*[\s:*&])?(\w+)")
 
 
 def as_build_error(answer: Answer, source: str) -> Answer:
@@ -71,10 +70,9 @@ def _own_build(failure: Message, source: str) -> Message | None:
 def _undefined(failure: Message, source: str) -> Message | None:
     """A name that the loader did not find, at the line that declares it; None for other failures of an import."""
     found = _UNDEFINED.search(failure["message"])
-    name = _OWN_NAME.match(found["shown"]) if found is not None else None
-    if name is None:
+    if found is None:
         return None
-    line = declared_at(plain_name(name[1]), source)
+    line = declared_at(plain_name(written_name(found["shown"])), source)
     return {**failure, "line": line, "column": 0} if line else failure
 
 

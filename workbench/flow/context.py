@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from workbench.config import Settings
 from workbench.events import EventStream, RankSummary, Status
 from workbench.flow.gpu_watch import GpuWatch
-from workbench.flow.sets import JudgeSet
+from workbench.flow.sets import JudgeSet, is_timed
 from workbench.target import Target
 
 
@@ -31,7 +31,7 @@ class Context:
     @property
     def is_timed(self) -> bool:
         """Whether attempts that pass are timed."""
-        return self.settings.run.samples > 0 and not self.target.not_timed
+        return is_timed(self.target, self.settings.run)
 
 
 class Stop(Exception):

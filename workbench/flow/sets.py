@@ -23,11 +23,17 @@ from workbench.target import Target
 LogHandler = Callable[[Message], None]
 
 
+def is_timed(target: Target, run: RunSettings) -> bool:
+    """Whether attempts that pass are timed."""
+    return run.samples > 0 and not target.not_timed
+
+
 def needs_pitch(target: Target, run: RunSettings) -> bool:
-    """Whether candidate and baseline ranks have to know how fast their GPUs start small kernels: it costs a start
-    some tenths of a second, and counts where single calls are timed."""
-    timed = run.samples > 0 and run.protocol == "pkwb" and not target.not_timed
-    return timed and target.device == "cuda"
+    """Whether candidate and baseline ranks have to know how fast their GPUs start small kernels.
+
+    It costs a start some tenths of a second, and counts where single calls are timed.
+    """
+    return target.device == "cuda" and run.protocol == "pkwb" and is_timed(target, run)
 
 
 def rank_request(target: Target, role: str, threads: int, pitch: bool = False) -> Message:

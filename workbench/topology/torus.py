@@ -50,11 +50,17 @@ def _plane(topology: Topology, first: int, down: tuple[int, bool], right: tuple[
         yield ends
     for row in range(rows):
         cells = [_label(topology, first + row * columns + column).center(room, "─") for column in range(columns)]
-        yield side + "─".join(cells) + side
+        wire = "─".join(cells)
+        yield side + (wire if side == _RING else _open(wire)) + side
         if row + 1 < rows:
             yield " " + " ".join("│".center(room) for _ in range(columns))
     if closed:
         yield ends
+
+
+def _open(wire: str) -> str:
+    """A row of devices without the ends of line that lead nowhere."""
+    return wire.rstrip("─").lstrip("─").rjust(len(wire.rstrip("─")))
 
 
 def _label(topology: Topology, number: int) -> str:

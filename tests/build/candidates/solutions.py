@@ -196,7 +196,7 @@ def solution(local_tensor, block_size=128):
 
 _DEQUANTIZE = """
 def solution(local_y, local_s, block_size=128):
-    codes, scales = shared(local_y.contiguous().view(torch.uint8)), shared(local_s)
+    codes, scales = shared(local_y), shared(local_s)
     out = extension.dequantize_chunks(
         codes.buffer_ptrs_dev, scales.buffer_ptrs_dev, codes.rank, local_y.contiguous(), block_size
     )
