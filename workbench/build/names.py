@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import re
+from itertools import islice
 
-_COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
+_COMMENT = re.compile(r"//[^\n]*|/\*(?:.*?\*/|.*)", re.DOTALL)
+_MOST_PLACES = 1000
+_AROUND = 1000
+"""Characters."""
 
 
 def plain_name(mangled: str) -> str:
@@ -27,21 +31,24 @@ def written_name(shown: str) -> str:
 
 def declared_at(name: str, text: str) -> int:
     """The line where a text declares a function, variable or class, or first calls it; 0 = nowhere."""
-    word = rf"\b{re.escape(name)}\b"
-    return _line_of(
-        word, text, rf"{word}\s*\([^;{{}}]*;", rf"\bextern\b[^;{{}}]*{word}", rf"\b(?:struct|class)\s+{word}"
-    )
+    return _line_of(name, text, ("", r"\s*\([^;{}]*;"), (r"\b(extern\b[^;{}]*|struct\s+|class\s+)$", ""))
 
 
 def defined_at(name: str, text: str) -> int:
     """The line where a text defines a function; 0 = nowhere."""
-    word = rf"\b{re.escape(name)}\b"
-    return _line_of(word, text, rf"[\w>][\s*&]+{word}\s*\([^;{{}}]*\{{")
+    return _line_of(name, text, (r"[\w>][\s*&]+$", r"\s*\([^;{}]*\{"))
 
 
-def _line_of(word: str, text: str, *patterns: str) -> int:
-    """The line of a word in the first place where one of the patterns, the first one first, is in a text."""
+def _line_of(name: str, text: str, *patterns: tuple[str, str]) -> int:
+    """The line where a name first stands between what a pattern says, the first pattern first.
+
+    The text may be any: it is gone through once, and little is looked at around each place.
+    """
     bare = _COMMENT.sub(lambda found: re.sub(r"[^\n]", " ", found[0]), text)
-    found = next((place for pattern in patterns if (place := re.search(pattern, bare))), None)
-    at = re.compile(word).search(bare, found.start()) if found else None
-    return bare.count("\n", 0, at.start()) + 1 if at else 0
+    places = list(islice(re.finditer(rf"\b{re.escape(name)}\b", bare), _MOST_PLACES))
+    for before, after in patterns:
+        for place in places:
+            left = bare[max(0, place.start() - _AROUND) : place.start()]
+            if re.search(before, left) and re.match(after, bare[place.end() : place.end() + _AROUND]):
+                return bare.count("\n", 0, place.start()) + 1
+    return 0
