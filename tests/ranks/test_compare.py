@@ -193,6 +193,15 @@ def test_the_same_bytes_are_told_whatever_the_length(dtype: torch.dtype, count: 
         assert not module._same_bits(want, other)
 
 
+@pytest.mark.parametrize("count", [0, 1, 6])
+def test_the_same_bytes_are_told_whatever_the_stride(count: int) -> None:
+    """Results that repeat one element in memory, or take every other one, compare by their elements."""
+    base = torch.arange(64, dtype=torch.int16)
+    for want in (base[5].expand(count), base[: 2 * count : 2], base[3 : 3 + 2 * count : 2]):
+        assert module._same_bits(want, want.clone(memory_format=torch.contiguous_format))
+        assert count == 0 or not module._same_bits(want, want + 1)
+
+
 def test_a_not_a_number_of_the_references_own_is_right_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """The reference's own result needs no look at its elements, not-a-numbers among them; zeros of either sign do."""
     looked: list[int] = []

@@ -178,8 +178,9 @@ def _same_bits(want: torch.Tensor, have: torch.Tensor) -> bool:
 
 
 def _bytes(flat: torch.Tensor) -> torch.Tensor:
-    """A flat tensor's bytes, from the beginning of a memory."""
-    return (flat.clone() if flat.storage_offset() else flat.contiguous()).view(torch.uint8)
+    """A flat tensor's bytes, one element behind the other from the beginning of a memory."""
+    whole = flat.stride(0) == 1 and flat.storage_offset() == 0
+    return (flat if whole else flat.clone(memory_format=torch.contiguous_format)).view(torch.uint8)
 
 
 def use_threads(count: int) -> None:
