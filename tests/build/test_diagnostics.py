@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from workbench.build.diagnostics import findings, first_error
 from workbench.build.model import Finding
 
@@ -157,6 +159,12 @@ def test_error_of_the_text_is_told_first() -> None:
     """What a program says of itself comes after the errors in the user's text, whichever was printed first."""
     output = "nvcc fatal   : 'cicc' died\n/x/torch.h(3): error: broken\ncuda.cu(3): error: no y\n"
     assert [f.unit for f in found(output)] == ["cuda.cu", "", "/x/torch.h"]
+
+
+@pytest.mark.parametrize("part", ["ld: ", "cuda.cu(1): ", "undefined reference to `f", "ptxas info : Used "])
+def test_endless_line(part: str) -> None:
+    """A line of a megabyte, which a text can make a compiler print, is got through and is no error by its length."""
+    assert found(part * (1_000_000 // len(part))) == []
 
 
 def test_endless_output_is_cut() -> None:

@@ -301,6 +301,8 @@ def test_nvcc_that_does_not_work(tmp_path: Path) -> None:
         done = pkwb(*command, cwd=tmp_path, PATH=path)
         assert (done.returncode, words in done.stdout) == (code, True), done.stdout + done.stderr
         assert f"{nvcc} does not answer: check the CUDA toolkit" in done.stderr
+    done = pkwb("build", "k.py", cwd=tmp_path, PATH=path)
+    assert (done.returncode, "does not answer" in done.stdout) == (3, True), done.stderr
 
 
 @needs_nvcc

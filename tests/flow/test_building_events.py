@@ -9,12 +9,14 @@ from typing import Any, cast
 import pytest
 
 from tests.flow.sitting import source
+from workbench.build.assembly import Code
 from workbench.build.model import Finding, Request, Result
 from workbench.errors import BuilderError
 from workbench.events import BuildFinished, Diagnostic, Event, EventStream
 from workbench.flow.builder import Builder
 from workbench.flow.building import Building, BuildPlace
 from workbench.flow.context import Stop
+from workbench.flow.kernel_code import kernel_code
 
 SOURCE = 'from utils.cuda_helpers import compile_cuda_extension\n\nSRC = """\nint k;\nint k;\n"""\n' + (
     'compile_cuda_extension("k", SRC)\n'
@@ -96,3 +98,16 @@ def test_folders_beside_the_file(folder: str) -> None:
 
     asyncio.run(attempt())
     assert [request.includes for request in asked] == [(str(Path("/work-in-progress") / folder),)]
+
+
+def test_code_of_cuda_texts_alone() -> None:
+    """PTX is made of the CUDA texts of a file; extensions of C++ alone have none, and are no failure."""
+
+    class Coding(Answers):
+        async def code(self, request: Request, arch: str, kind: str, *, full: bool) -> Code:
+            return Code(text=f"{kind} {arch}" if request.cuda else "", reason="" if request.cuda else "no CUDA text")
+
+    result = Result(name="k", ok=True, way="full")
+    place = BuildPlace(builder=cast("Builder", Coding(result)), arch="90", full=False, device="cuda")
+    code = asyncio.run(kernel_code(source(f'{SOURCE}load_inline("c", "int a;")\n'), place, "ptx"))
+    assert code == Code(text="// k\nptx 90")

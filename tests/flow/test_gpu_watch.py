@@ -5,12 +5,16 @@ from __future__ import annotations
 import dataclasses
 import getpass
 import os
+import threading
 from pathlib import Path
 
 import pytest
 
 from tests.nvml import FakeNvml, put_in_place, several
+from workbench import aside
+from workbench.errors import UsageError
 from workbench.flow.gpu_watch import GpuWatch
+from workbench.topology.nvml import open_nvml
 from workbench.topology.throttle import Throttle, throttle_flags
 
 GB = 1_000_000_000
@@ -103,6 +107,28 @@ async def test_drivers_that_tell_a_moment(nvml: FakeNvml, proc: Path) -> None:
 
     assert await watch.after() == ("throttled (thermal at its end, rank 1)",)
     assert await watch.after() == ()
+
+
+async def test_a_driver_that_does_not_answer(nvml: FakeNvml, proc: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A timing goes on without a driver that never answers, which is asked no more and not left either."""
+    monkeypatch.setattr(aside, "ANSWER_S", 0.01)
+    end, asked = threading.Event(), []
+    monkeypatch.setattr(nvml, "nvmlDeviceGetCount", lambda: asked.append(1) or end.wait())
+    watch = GpuWatch(2, proc)
+    assert (*await watch.before(), *await watch.after(), *await watch.before()) == ()
+    watch.close()
+    assert (len(asked), nvml.open) == (1, 1)
+    end.set()
+
+
+def test_a_driver_that_never_opens(nvml: FakeNvml, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever needs the driver is told that it does not answer, after a while, instead of waiting for ever."""
+    monkeypatch.setattr(aside, "ANSWER_S", 0.01)
+    end = threading.Event()
+    monkeypatch.setattr(nvml, "nvmlInit", end.wait)
+    with pytest.raises(UsageError, match="no figures: the GPUs' driver does not answer"):
+        open_nvml("no figures")
+    end.set()
 
 
 async def test_cpu_ranks_ask_nothing(nvml: FakeNvml) -> None:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import threading
 from pathlib import Path
 from typing import Any, cast
 
 import pytest
 
-from workbench.events import Event, EventStream, GpuLoad, Telemetry
+from workbench import aside
+from workbench.events import Event, EventStream, GpuLoad, Notice, Telemetry
 from workbench.flow import telemetry
 from workbench.flow.telemetry import TelemetrySampler
 
@@ -61,6 +63,7 @@ class SlowGpus:
 
     def __init__(self) -> None:
         self.asked, self.end = threading.Event(), threading.Event()
+        self.closed = False
 
     def look(self) -> tuple[GpuLoad, ...]:
         """Nothing, late."""
@@ -70,6 +73,10 @@ class SlowGpus:
 
     def forget(self) -> None:
         """No traffic is counted here."""
+
+    def close(self) -> None:
+        """Leave them."""
+        self.closed = True
 
 
 async def test_a_look_under_way_is_dropped(tmp_path: Path) -> None:
@@ -86,10 +93,38 @@ async def test_a_look_under_way_is_dropped(tmp_path: Path) -> None:
     sampler.pause()
     gpus.end.set()
     assert asking is not None
-    await asyncio.wait({asking}, timeout=10)
-
-    assert asking.cancelled()
+    await asyncio.wait_for(asking, 10)
     assert events == []
+    sampler.stop()
+
+
+async def test_a_driver_that_does_not_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """When a look at the GPUs never ends, that is told once, and the processor's figures go on without it."""
+    monkeypatch.setattr(aside, "ANSWER_S", 0.01)
+    (tmp_path / "meminfo").write_text("MemTotal: 8000000 kB\nMemAvailable: 6000000 kB\n")
+    stream, gpus = EventStream(), SlowGpus()
+    events: list[Event] = []
+    stream.subscribe(events.append)
+    sampler = TelemetrySampler(stream, HZ, tmp_path, cast(Any, gpus))
+    ticks = itertools.count()
+
+    async def moving() -> None:
+        while sum(isinstance(event, Telemetry) for event in events) < 3:
+            count = next(ticks)
+            (tmp_path / "stat").write_text(f"cpu  {count * (count % 3)} 0 0 {count} 0 0 0 0 0 0\n")
+            await asyncio.sleep(1 / HZ)
+
+    await asyncio.to_thread((tmp_path / "stat").write_text, "cpu  1 0 0 1 0 0 0 0 0 0\n")
+    sampler.start()
+    await asyncio.wait_for(moving(), 20)
+    sampler.pause()
+    sampler.resume()
+    await asyncio.wait_for(moving(), 20)
+    sampler.stop()
+    assert not gpus.closed  # to leave NVML would wait for the look
+    gpus.end.set()
+    assert [event.text for event in events if isinstance(event, Notice)] == [telemetry._SILENT]
+    assert all(not event.gpus for event in events if isinstance(event, Telemetry))
 
 
 @pytest.fixture

@@ -12,6 +12,8 @@ from workbench.build.names import declared_at, defined_at, plain_name, written_n
 
 MOST = 50
 """Findings kept of one build."""
+_LONGEST_LINE = 4000
+"""Characters of a line that are looked at: compilers quote a text's lines whole."""
 _UNITS = (CUDA_UNIT, CPP_UNIT)
 _EDG = re.compile(
     r"(?P<unit>[^\s(][^(]*)\((?P<line>\d+)\): (?P<kind>[a-z ]*error|warning)(?: #[\w-]+)?: (?P<message>.*)"
@@ -28,8 +30,7 @@ _TOOLS = re.compile(
     r"\s*:?\s*(?P<message>.*)"
 )
 _LINKER = re.compile(
-    r"(?:.*\bld(?:\.\w+)?: )?(?:.*?: )?(?P<message>(?P<kind>undefined reference to|multiple definition of) "
-    r"`(?P<name>[^']+)'|cannot find -l[^:]*).*"
+    r"(?P<kind>undefined reference to|multiple definition of) `(?P<name>[^']+)'|cannot find -l[^:]*",
 )
 _NOISE = re.compile(r"ld returned|Ptx assembly aborted|\d+ errors? detected|compilation terminated")
 _ENTRY = re.compile(r"ptxas info\s*: Compiling entry function '(\w+)'")
@@ -68,7 +69,8 @@ def kernel_figures(output: str, text: str) -> Iterator[Finding]:
 
 def _messages(lines: Sequence[str], texts: dict[str, str]) -> Iterator[Finding]:
     included = ("", 0)
-    for number, line in enumerate(lines):
+    for number, whole in enumerate(lines):
+        line = whole[:_LONGEST_LINE]
         if place := _INCLUDED.match(line):
             included = (place[1], int(place[2]))
         elif _NOISE.search(line):
@@ -80,7 +82,7 @@ def _messages(lines: Sequence[str], texts: dict[str, str]) -> Iterator[Finding]:
             included = ("", 0)
         elif found := _END.fullmatch(line):
             yield Finding(severity="error", message=f"{found['message']} (at the end of the text)", unit=CUDA_UNIT)
-        elif found := _LINKER.match(line):
+        elif not line.startswith(" ") and (found := _LINKER.search(line)):
             yield _of_linker(found, texts)
         elif found := _TOOLS.match(line):
             yield _of_tool(line, found, texts)
@@ -140,7 +142,7 @@ def _of_tool(line: str, found: re.Match[str], texts: dict[str, str]) -> Finding:
 
 def _of_linker(found: re.Match[str], texts: dict[str, str]) -> Finding:
     """What is missing stands where it is declared, what is there twice at one of its definitions."""
-    message = found["message"].replace("pkwb::", "at::")
+    message = found[0].replace("pkwb::", "at::")
     name = plain_name(written_name(found["name"] or ""))
     place = defined_at if found["kind"] and found["kind"].startswith("multiple") else declared_at
     for unit in _UNITS if name else ():

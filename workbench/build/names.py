@@ -44,7 +44,7 @@ def _line_of(name: str, text: str, *patterns: tuple[str, str]) -> int:
 
     The text may be any: it is gone through once, and little is looked at around each place.
     """
-    bare = _COMMENT.sub(lambda found: re.sub(r"[^\n]", " ", found[0]), text)
+    bare = _COMMENT.sub(lambda found: "\n".join(" " * len(line) for line in found[0].split("\n")), text)
     places = list(islice(re.finditer(rf"\b{re.escape(name)}\b", bare), _MOST_PLACES))
     for before, after in patterns:
         for place in places:

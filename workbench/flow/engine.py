@@ -8,9 +8,13 @@ import itertools
 import secrets
 import time
 import traceback
+from collections.abc import Callable
+from functools import partial
+from typing import TypeVar
 
 from problems.binding import judge_job
-from workbench.build.arch import choose_arch
+from workbench.aside import Aside
+from workbench.build.arch import USUAL, choose_arch
 from workbench.build.assembly import Kind
 from workbench.config import Settings
 from workbench.errors import LostSetError, PkwbError, RanksError
@@ -30,6 +34,8 @@ from workbench.flow.zygote import Zygote
 from workbench.judge.bandwidth import Peak
 from workbench.ranks.channel import Message
 from workbench.target import Source, Target
+
+T = TypeVar("T")
 
 
 class Engine:
@@ -215,7 +221,7 @@ class Engine:
     async def _place_of_builds(self) -> BuildPlace:
         """What attempts build with; the GPUs are asked once in a sitting."""
         if self._build_place is None:
-            arch = await asyncio.to_thread(choose_arch, self._settings.build.arch)
+            arch = await _asked(partial(choose_arch, self._settings.build.arch), USUAL)
             full = self._settings.build.full
             self._build_place = BuildPlace(
                 builder=self._builder,
@@ -229,7 +235,7 @@ class Engine:
     async def _yardstick(self, peak: Peak | None) -> Yardstick:
         """What figures are held against; this machine is looked at once in a sitting."""
         if self._held is None:
-            self._held = await asyncio.to_thread(find_yardstick, self._target, peak)
+            self._held = await _asked(partial(find_yardstick, self._target, peak), Yardstick(peak=peak))
         return self._held
 
     def _end_set(self, ranks: RankSet | None) -> None:
@@ -355,3 +361,11 @@ class Engine:
 def _why(future: asyncio.Future[Message]) -> str:
     message = future.result() if future.done() else {}
     return str(message.get("failure", {}).get("text") or message or "no answer")
+
+
+async def _asked(look: Callable[[], T], otherwise: T) -> T:
+    """What a look at this machine gives, for which the driver is asked; ``otherwise`` where that does not answer."""
+    try:
+        return await Aside().run(look)
+    except TimeoutError:
+        return otherwise

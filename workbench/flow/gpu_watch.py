@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from workbench.aside import Aside
 from workbench.errors import UsageError
 from workbench.topology.chosen import RankGpu, rank_gpus
 from workbench.topology.holders import PROC, Holder, foreign, holders
@@ -28,23 +28,33 @@ class GpuWatch:
     def __init__(self, world: int, proc: Path = PROC) -> None:
         self._world = world
         self._proc = proc
+        self._aside = Aside()
         self._nvml: Any = None
         self._gpus: list[RankGpu] = []
         self._before: Sequence[Throttle | None] = ()
 
     async def before(self) -> tuple[str, ...]:
         """Call with nothing timed yet. ``shared-gpu (rank 1: pid 7 (ann, python) 12.3 GB)`` where others are there."""
-        return await asyncio.to_thread(self._look_before)
+        return await self._asked(self._look_before)
 
     async def after(self) -> tuple[str, ...]:
         """Call after the last sample. ``throttled (power 12%, rank 1)`` where they were held down since then."""
-        return await asyncio.to_thread(self._look_after)
+        return await self._asked(self._look_after)
 
     def close(self) -> None:
         """Leave NVML; the next ``before`` opens it again."""
-        if self._nvml is not None:
-            close_nvml(self._nvml)
-        self._nvml, self._gpus, self._before = None, [], ()
+        if not self._aside.busy:
+            self._leave()
+
+    async def _asked(self, look: Callable[[], tuple[str, ...]]) -> tuple[str, ...]:
+        """What a look gives; a driver that does not answer is asked no more."""
+        if not self._world:
+            return ()
+        try:
+            return await self._aside.run(look)
+        except TimeoutError:
+            self._world = 0
+            return ()
 
     def _look_before(self) -> tuple[str, ...]:
         if self._nvml is None:
@@ -58,8 +68,6 @@ class GpuWatch:
         return throttle_flags(before, self._throttles()) if before else ()
 
     def _open(self) -> None:
-        if not self._world:
-            return
         try:
             self._nvml = open_nvml("the GPUs cannot be looked at")
             self._gpus = rank_gpus(self._nvml, self._world)
@@ -68,8 +76,13 @@ class GpuWatch:
         except self._nvml.NVMLError:
             self._give_up()
 
+    def _leave(self) -> None:
+        if self._nvml is not None:
+            close_nvml(self._nvml)
+        self._nvml, self._gpus, self._before = None, [], ()
+
     def _give_up(self) -> None:
-        self.close()
+        self._leave()
         self._world = 0
 
     def _throttles(self) -> list[Throttle | None]:

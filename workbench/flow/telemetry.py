@@ -6,10 +6,13 @@ import asyncio
 import dataclasses
 from pathlib import Path
 
-from workbench.events import EventStream, GpuLoad, Telemetry
+from workbench.aside import Aside
+from workbench.events import EventStream, GpuLoad, Notice, Telemetry
 from workbench.flow.gpu_loads import MEMORY_STEP, GpuLoads
 
 Ticks = tuple[int, int]
+
+_SILENT = "the GPUs' driver does not answer: no figures of the GPUs are shown (nvidia-smi may hang, too)"
 
 
 class TelemetrySampler:
@@ -27,6 +30,10 @@ class TelemetrySampler:
         self._hz = hz
         self._proc = proc
         self._gpus = gpus
+        self._aside = Aside()
+        self._told = False
+        self._stretch = 0
+        """Counts pauses: what was asked before one is not shown after it."""
         self._timer: asyncio.TimerHandle | None = None
         self._asking: asyncio.Task[None] | None = None
         self._ticks: Ticks | None = None
@@ -42,7 +49,9 @@ class TelemetrySampler:
         """End; may be called at any time."""
         self.pause()
         self._started = False
-        if self._gpus is not None:
+        if self._asking is not None:
+            self._asking.cancel()
+        if self._gpus is not None and not self._aside.busy:
             self._gpus.close()
 
     def pause(self) -> None:
@@ -50,9 +59,7 @@ class TelemetrySampler:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
-        if self._asking is not None:
-            self._asking.cancel()
-            self._asking = None
+        self._stretch += 1
 
     def resume(self) -> None:
         """Look again; time spent paused counts neither into the processor's share nor into the links' rates."""
@@ -73,7 +80,19 @@ class TelemetrySampler:
             self._asking = asyncio.create_task(self._ask(self._gpus))
 
     async def _ask(self, gpus: GpuLoads) -> None:
-        self._show(await asyncio.to_thread(gpus.look))
+        stretch = self._stretch
+        loads: tuple[GpuLoad, ...] = ()
+        try:
+            loads = await self._aside.run(gpus.look)
+        except TimeoutError:
+            self._tell_silence()
+        if stretch == self._stretch:
+            self._show(loads)
+
+    def _tell_silence(self) -> None:
+        if not self._told:
+            self._told = True
+            self._stream.emit(Notice(severity="warning", text=_SILENT))
 
     def _show(self, gpus: tuple[GpuLoad, ...]) -> None:
         before, self._ticks = self._ticks, _cpu_ticks(self._proc)

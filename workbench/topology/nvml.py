@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from workbench.aside import Aside
 from workbench.errors import UsageError
 
 ALL_LINKS = 0xFFFFFFFF
@@ -36,9 +37,11 @@ def open_nvml(purpose: str) -> Any:
     except ImportError:
         raise UsageError(f"{purpose}: install nvidia-ml-py") from None
     try:
-        pynvml.nvmlInit()
+        Aside().wait(pynvml.nvmlInit)
     except pynvml.NVMLError as error:
         raise UsageError(f"{purpose}: NVML says {error}") from None
+    except TimeoutError:
+        raise UsageError(f"{purpose}: the GPUs' driver does not answer (nvidia-smi may hang, too)") from None
     return pynvml
 
 
