@@ -5,39 +5,17 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import dataclasses
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.build.fakes import calls, toolchain
+from tests.build.desk import Desk
+from tests.build.fakes import calls
 from tests.build.test_jobs import gone, there
-from workbench.build import fast
 from workbench.build.cache import Cache
-from workbench.build.jobs import Slots
 from workbench.build.making import Order
-from workbench.build.model import Command, Request, Result, Toolchain
-from workbench.build.service import BuildService
-
-
-class Desk:
-    """A service with a compiler of our own, whose cache lies beside it."""
-
-    def __init__(self, folder: Path, tools: Toolchain | None = None, cores: int = 2) -> None:
-        self.folder = folder
-        self.tools = tools or toolchain(folder)
-        self.service = BuildService(self.tools, Cache(folder / "cache", 10_000_000), Slots(cores))
-
-    async def build(self, text: str = "int a;", *, limit: float = 60.0, full: bool = False, **more: Any) -> Result:
-        """Build CUDA text."""
-        request = Request(name="k", cuda=text, **more)
-        return await self.service.build(Order(request=request, arch="90", full=full, limit=limit))
-
-    @property
-    def compiled(self) -> int:
-        """How many units were compiled so far."""
-        return sum("-c cuda.cu" in call for call in calls(self.folder))
+from workbench.build.model import Request
 
 
 @pytest.fixture
@@ -272,75 +250,6 @@ async def test_close_ends_builds_at_once(desk: Desk) -> None:
     await desk.service.close()
     await asyncio.gather(job, return_exceptions=True)
     assert await asyncio.wait_for(gone(child), 10)
-
-
-SLIM = {
-    "works": "echo lib > {out}",
-    "fails": "echo 'cuda.cu(1): error: no such thing'; exit 2",
-}
-
-
-@pytest.fixture
-def slim(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
-    """Have the quick build be a small script that works or fails."""
-
-    def stages(script: str, out: str) -> tuple[tuple[Command, ...], ...]:
-        return ((Command(argv=("sh", "-c", SLIM[script].format(out=out)), output=out),),)
-
-    def choose(script: str) -> None:
-        monkeypatch.setattr(fast, "obstacle", lambda request, tools: "")
-        monkeypatch.setattr(fast, "write_headers", lambda tools, folder: None)
-        monkeypatch.setattr(fast, "runtime_commands", lambda tools, out: stages("works", out)[0])
-        monkeypatch.setattr(fast, "slim_commands", lambda request, tools, arch, runtime, out: stages(script, out))
-
-    return choose
-
-
-async def test_quick_build_wins(desk: Desk, slim: Callable[[str], None]) -> None:
-    """Where the quick build works the full one is not even started on a small machine."""
-    slim("works")
-    result = await desk.build()
-    assert (result.ok, result.way, result.made_by) == (True, "slim", "slim")
-    assert desk.compiled == 0
-    assert (await desk.build()).way == "cached"
-
-
-async def test_both_at_once_on_a_large_machine(tmp_path: Path, slim: Callable[[str], None]) -> None:
-    """With many cores both builds start; when the quick one is there the full one's compilers are ended."""
-    slim("works")
-    desk = Desk(tmp_path, cores=16)
-    assert (await desk.build("HANG")).way == "slim"
-    if (tmp_path / "hangs").exists():
-        assert await asyncio.wait_for(gone(await there(tmp_path / "hangs")), 10)
-    assert [path.name[:3] for path in (tmp_path / "cache").iterdir() if path.name.startswith("job")] == []
-
-
-@pytest.mark.parametrize("cores", [2, 16])
-async def test_quick_build_fails(cores: int, tmp_path: Path, slim: Callable[[str], None]) -> None:
-    """What the quick build cannot do the full one does; what was wrong is told early, and stays a note."""
-    slim("fails")
-    desk, early = Desk(tmp_path, cores=cores), []
-    order = Order(request=Request(name="k", cuda="int a;"), arch="90")
-    result = await desk.service.build(order, lambda found: early.extend(found))
-    assert (result.ok, result.way, result.slim_note) == (True, "full", "no such thing")
-    assert [finding.message for finding in early] == ["no such thing"]
-
-
-async def test_full_build_is_asked_for(desk: Desk, slim: Callable[[str], None]) -> None:
-    """The full build can be had where the quick one works, and each keeps its own library."""
-    slim("works")
-    quick, full = await desk.build(), await desk.build(full=True)
-    assert (quick.made_by, full.made_by, full.way) == ("slim", "full", "full")
-    assert (await desk.build()).library == quick.library
-
-
-async def test_rank_could_not_load_the_quick_build(desk: Desk, slim: Callable[[str], None]) -> None:
-    """After a rank could not load what the quick build made, that request is built in full from then on."""
-    slim("works")
-    await desk.build()
-    order = Order(request=Request(name="k", cuda="int a;"), arch="90", unfit=True)
-    assert (await desk.service.build(order)).made_by == "full"
-    assert (await desk.build()).made_by == "full"
 
 
 TOOLS = {

@@ -77,7 +77,9 @@ def test_replaced_headers_are_torchs(tmp_path: Path) -> None:
 _TORCH = {
     "torch/extension.h": "#pragma once\n#include <torch/all.h>\n#include <torch/python.h>\n",
     "torch/all.h": "#pragma once\n#include <torch/types.h>\n#include <torch/nn.h>\n",
-    "torch/types.h": "#pragma once\n#include <ATen/Functions.h>\nnamespace at {}\nnamespace torch { using namespace at; }\n",
+    "torch/types.h": (
+        "#pragma once\n#include <ATen/Functions.h>\nnamespace at {}\nnamespace torch { using namespace at; }\n"
+    ),
     "torch/python.h": "#pragma once\n#include <torch/types.h>\n#define PYTHON 1\n",
     "torch/nn.h": "#pragma once\n#define NETWORK 7\n",
     "ATen/Functions.h": "#pragma once\nnamespace at { inline int relu(int a) { return a + 40; } }\n",

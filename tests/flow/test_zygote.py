@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.flow.sitting import Sitting
-from tests.program import ROOT
+from tests.program import RANKS_PYTHON, ROOT
 from workbench.ranks import zygote
 
 LATE_IMPORTS = """
@@ -91,3 +92,22 @@ def test_ranks_look_for_messages_where_cores_are_left(
     """Judges and ranks burn a core while they wait only for GPU ranks, and only with four cores a rank."""
     monkeypatch.setattr(os, "cpu_count", lambda: cores)
     assert (zygote._spin_ns(device, world) > 0) is looks
+
+
+_IMPORTED = """
+import sys, torch
+from workbench.ranks import zygote
+zygote._import_once(("no.such.module", *zygote._BEFORE_GPU_RANKS))
+known = set(sys.modules)
+torch._check(True)
+from torch._prims_common import make_contiguous_strides_for
+make_contiguous_strides_for((2, 3))
+print(sorted(set(sys.modules) - known), all(name in known for name in zygote._BEFORE_GPU_RANKS))
+print(torch.cuda.is_initialized())
+"""
+
+
+def test_gpu_ranks_import_nothing_for_symmetric_memory() -> None:
+    """What PyTorch imports for a first buffer of symmetric memory is there beforehand; no GPU is touched."""
+    done = subprocess.run([RANKS_PYTHON, "-c", _IMPORTED], capture_output=True, text=True, cwd=ROOT)
+    assert done.stdout == "[] True\nFalse\n", done.stderr

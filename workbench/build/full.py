@@ -38,7 +38,7 @@ def full_commands(
         compiled.append(_cuda_command(request, toolchain, arch))
     if request.cpp:
         compiled.append(_cpp_command(request, toolchain, header))
-    if request.cuda and not toolchain.torch_cuda:
+    if not toolchain.links(request):
         return (tuple(compiled),)
     return tuple(compiled), (_link_command(request, toolchain, [command.output for command in compiled], out),)
 

@@ -20,7 +20,7 @@ async def build_complete(service: BuildService, order: Order, early: Early) -> R
     """
     result = await service.build(order, early)
     missing = await _missing(service, order, result)
-    if missing and result.made_by == "slim" and _can_link(service, order):
+    if missing and result.made_by == "slim" and service.toolchain.links(order.request):
         early(missing)
         result = await service.build(dataclasses.replace(order, unfit=True), early)
         missing = await _missing(service, order, result)
@@ -36,8 +36,3 @@ async def _missing(service: BuildService, order: Order, result: Result) -> tuple
     library = Path(result.library)
     names = await asyncio.to_thread(lacking, library, order.request, service.toolchain)
     return await findings_of(names, order.request, library.parent) if names else ()
-
-
-def _can_link(service: BuildService, order: Order) -> bool:
-    """Whether the full build of an order makes a library: without a CUDA build of torch it only compiles CUDA text."""
-    return not order.request.cuda or bool(service.toolchain.torch_cuda)

@@ -64,6 +64,7 @@ class Made:
     reason: str = ""
     final: bool = False
     machine: bool = False
+    at_link: bool = False
     output: str = ""
     """What the last command printed, where all went well."""
 
@@ -199,8 +200,9 @@ def _failed(request: Request, made: Made, made_by: MadeBy) -> Result:
         way=made_by,
         findings=made.findings,
         reason=made.reason,
-        final=made.final and stands_alone(request, linked=not made.findings[0].unit),
+        final=made.final and stands_alone(request, linked=made.at_link),
         machine=made.machine,
+        at_link=made.at_link,
     )
 
 
@@ -234,7 +236,7 @@ async def run_stages(
     failed = next((job for job in done if not job.ok), None)
     if failed is None:
         return Made(ok=True, findings=found, output=done[-1].output if done else "")
-    return _failure(failed, found, limit)
+    return dataclasses.replace(_failure(failed, found, limit), at_link=failed.command in stages[-1] and len(stages) > 1)
 
 
 async def _run(command: Command, place: Path, slots: Slots, limit: float, objects: HostObjects | None) -> list[Done]:

@@ -63,6 +63,10 @@ class Toolchain:
     soabi: str = ""
     cxx11_abi: bool = True
 
+    def links(self, request: Request) -> bool:
+        """Whether a full build ends with a library: a CPU build of torch has nothing to link CUDA text with."""
+        return not request.cuda or bool(self.torch_cuda)
+
 
 @dataclass(frozen=True, kw_only=True)
 class Command:
@@ -109,6 +113,8 @@ class Result:
     """The text is at fault: the same request would fail again."""
     machine: bool = False
     """The machine is at fault, or pkwb: there is no room on the disk, say, or the cache cannot be written."""
+    at_link: bool = False
+    """It compiled, and the linker failed."""
     slim_note: str = ""
     """Why the slim build was not taken, where it was not."""
 

@@ -84,6 +84,8 @@ class BuildService:
     def _cached(self, order: Order) -> Result | None:
         """An earlier library; one of the quick build only where that one may be used."""
         kinds: tuple[MadeBy, ...] = ("full",) if self._full_only(order) else ("slim", "full")
+        if not self.toolchain.links(order.request) and not self._full_only(order):
+            kinds = ("slim",)
         return next(filter(None, (self._maker.find(order, made_by) for made_by in kinds)), None)
 
     def _full_only(self, order: Order) -> bool:
@@ -95,18 +97,24 @@ class BuildService:
         """The quick build if it works, the full one otherwise: the quick one never has the last word on an error."""
         why = "" if self._full_only(order) else fast.obstacle(order.request, self.toolchain)
         if self._full_only(order) or why:
-            return dataclasses.replace(await self._maker.full(order), slim_note=why)
+            return dataclasses.replace(await self._full(order), slim_note=why)
 
         def goes_on(slim: Result) -> bool:
             early(slim.findings)
-            return True
+            return not slim.machine
 
-        behind = partial(self._maker.full, order, behind=self._together)
+        behind = partial(self._full, order, behind=self._together)
         slim, full = await first_good(self._maker.slim(order), behind, together=self._together, goes_on=goes_on)
-        return slim if full is None else self._decided(slim, full)
+        return slim if full is None else self._decided(order, slim, full)
 
-    def _decided(self, slim: Result, full: Result) -> Result:
-        """The full build's word counts, unless a CPU build of torch lacks a header that it would have needed."""
+    async def _full(self, order: Order, *, behind: bool = False) -> Result:
+        return self._maker.find(order, "full") or await self._maker.full(order, behind=behind)
+
+    def _decided(self, order: Order, slim: Result, full: Result) -> Result:
+        """The full build's word counts, unless a CPU build of torch lacks a header that it would have needed, or it
+        could not link what the quick build's linker refused."""
         if not full.ok and not self.toolchain.torch_cuda and _MISSING in full.reason:
+            return slim
+        if full.ok and slim.at_link and not self.toolchain.links(order.request):
             return slim
         return dataclasses.replace(full, slim_note=slim.reason)

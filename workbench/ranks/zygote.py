@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import contextlib
 import gc
+import importlib
 import os
 import selectors
 import shutil
@@ -23,6 +24,7 @@ import sys
 import time
 import traceback
 import warnings
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +37,8 @@ _STACK_WAIT_S = 0.25
 _MAX_STACK = 64 << 10
 _SPIN_NS = 2_000_000
 _CORES_A_RANK = 4
+_BEFORE_GPU_RANKS = ("torch.distributed._symmetric_memory", "torch.fx.experimental.symbolic_shapes")
+"""What symmetric memory imports when a rank first makes some: 0.2 s of that rank's first call."""
 _FDS_PER_RANK = {"judge": 1, "baseline": 4, "candidate": 4, "links": 3, "peers": 1}
 
 
@@ -103,6 +107,8 @@ class Zygote:
 
     def _fork(self, message: Message) -> None:
         fds, world = self._control.fds, message["world"]
+        if message["device"] == "cuda" and message["role"] in ("baseline", "candidate"):
+            _import_once(_BEFORE_GPU_RANKS)
         per_rank = _FDS_PER_RANK[message["role"]]
         slots = Slots(world)
         pids = []
@@ -263,6 +269,17 @@ def _serve(message: Message, rank: int, fds: list[int], slots: Slots) -> None:
 def _spin_ns(device: str, world: int) -> int:
     """How long judges and GPU ranks look for each other's messages before they sleep: cores must be left for others."""
     return _SPIN_NS if device == "cuda" and (os.cpu_count() or 1) >= _CORES_A_RANK * world else 0
+
+
+def _import_once(names: Iterable[str]) -> None:
+    """Import modules for all ranks that are forked from now on, those that this torch has."""
+    missing = [name for name in names if name not in sys.modules]
+    for name in missing:
+        with contextlib.suppress(ImportError):
+            importlib.import_module(name)
+    if missing:
+        gc.collect()
+        gc.freeze()
 
 
 def _death(rank: RankProcess, status: int) -> Message:
