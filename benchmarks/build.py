@@ -117,12 +117,13 @@ class Builds:
 
 
 def versions() -> Iterator[str]:
-    """The CUDA starter of problem 1 with its kernel in use; each version has another CUDA text."""
+    """The CUDA starter of problem 1 with its kernel in use; each version has another CUDA text, and its host code other
+    lines, so that nothing of an earlier build can be used again."""
     text = starter_text(find_problem("1"), "cuda").replace("USE_KERNEL = False", "USE_KERNEL = True")
     number = 0
     while True:
         number += 1
-        yield text.replace('CUDA_SOURCE = r"""\n', f'CUDA_SOURCE = r"""\n// version {number}\n')
+        yield text.replace('CUDA_SOURCE = r"""\n', 'CUDA_SOURCE = r"""\n' + f"// version {number}\n" * number)
 
 
 class PatientSitting(Sitting):
