@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,7 @@ import pytest
 
 from tests import machines
 from tests.nvml import FakeGpu, FakeNvml, eight, put_in_place
+from tests.program import RANKS_PYTHON
 from workbench import doctor
 from workbench.checks import look, probe
 from workbench.checks.findings import Finding
@@ -338,9 +338,9 @@ def test_probe_keeps_multicast_off(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert ask_ranks(interpreter(tmp_path, f'echo noise; echo "{fields}"')).nccl == "1"
 
 
-def test_probe_of_this_interpreter() -> None:
+def test_probe_of_the_ranks_interpreter() -> None:
     """The ranks' torch on a machine: versions, gloo and numpy, and as many copies as there are neighbours."""
-    found = ask_ranks(sys.executable)
+    found = ask_ranks(RANKS_PYTHON)
     assert found.gloo
     assert found.torch
     assert len(found.copies) == (found.gpus if found.gpus > 1 else 0)
@@ -355,8 +355,8 @@ def test_kernels_in_the_folder_are_no_modules_of_the_ranks(tmp_path: Path, monke
     Path("torch/__init__.py").write_text("")
     Path("torch/version.py").write_text("cuda = '99.0'\n")
 
-    assert ask_ranks(sys.executable).torch
-    assert torch_cuda(sys.executable) != "99.0"
+    assert ask_ranks(RANKS_PYTHON).torch
+    assert torch_cuda(RANKS_PYTHON) != "99.0"
 
 
 def test_interpreters_that_do_not_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
