@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import ctypes
 import dataclasses
 import re
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 
 import pytest
@@ -21,6 +22,8 @@ from workbench.build.full import full_commands
 from workbench.build.jobs import Slots
 from workbench.build.making import Maker, Order
 from workbench.build.model import Request, Result
+from workbench.build.precompiled import PrecompiledHeaders
+from workbench.build.racing import first_good
 from workbench.build.torch_headers import REPLACED, Without, left_out, with_fewer, write
 
 _PLAIN = "#include <torch/extension.h>\nint f(torch::Tensor t) { return t.numel() + std::max(1, 2); }\n"
@@ -165,6 +168,76 @@ async def test_both_builds_share_the_limit(tmp_path: Path) -> None:
     result = await desk.build("#include <torch/extension.h>\nint a = NETWORK;\n", limit=0.0)
     assert not result.ok
     assert "took longer" in result.reason
+
+
+class Orders:
+    """Full builds of which none works: what was left out of each and the seconds that it had."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, wait: Callable[[Without | None], Awaitable[object]]) -> None:
+        self.seen: list[tuple[Without | None, float]] = []
+
+        async def full(maker: Maker, order: Order, slots: Slots, without: Without | None = None) -> Result:
+            self.seen.append((without, order.limit))
+            await wait(without)
+            return Result(name="k", ok=False, way="full")
+
+        monkeypatch.setattr(Maker, "_full", full)
+
+
+async def test_second_build_has_the_time_that_is_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the build with fewer headers took is not there for the one with all of them."""
+    orders = Orders(monkeypatch, lambda without: asyncio.sleep(0.05 if without else 0))
+    await Desk(tmp_path).build("int a;", limit=60.0)
+    assert [without for without, _ in orders.seen] == ["operators", None]
+    assert orders.seen[1][1] <= 59.95 < orders.seen[0][1]
+
+
+async def test_with_room_neither_waits_for_the_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a machine with many cores the build with all headers is there before the other one has ended."""
+    begun = asyncio.Event()
+
+    async def wait(without: Without | None) -> None:
+        if without is None:
+            begun.set()
+        await begun.wait()
+
+    Orders(monkeypatch, wait)
+    await asyncio.wait_for(Desk(tmp_path, slots=8).build("int a;"), 20)
+
+
+async def test_a_build_that_is_not_needed_is_ended() -> None:
+    """When the first build works, the one beside it is cancelled before the result is given."""
+    ended: list[str] = []
+
+    async def second() -> Result:
+        try:
+            await asyncio.sleep(1000)
+        except asyncio.CancelledError:
+            ended.append("cancelled")
+            raise
+        return Result(name="k", ok=True, way="full")
+
+    async def first() -> Result:
+        await asyncio.sleep(0.001)
+        return Result(name="k", ok=True, way="slim")
+
+    race = asyncio.ensure_future(first_good(first(), second, together=True, goes_on=lambda result: True))
+    done, _pending = await asyncio.wait({race}, timeout=20)
+    assert done
+    assert (race.result()[0].way, race.result()[1], ended) == ("slim", None, ["cancelled"])
+
+
+@pytest.mark.parametrize(
+    ("line", "without"), [("int a = 1;", "operators"), ("int a = NETWORK;", None), ("int a = nothing;", "operators")]
+)
+async def test_precompiled_header_is_the_one_that_served(
+    line: str, without: Without | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The header that is precompiled for later is that of the build that worked; an error asks for no larger one."""
+    asked: list[Without | None] = []
+    monkeypatch.setattr(PrecompiledHeaders, "prepare", lambda headers, request, which: asked.append(which))
+    await Desk(tmp_path).build(f"#include <torch/extension.h>\n{line}\n")
+    assert asked == [without]
 
 
 def _compiled(request: Request, folder: Path, without: Without | None) -> Mapping[str, bytes]:

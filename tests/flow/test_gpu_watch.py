@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import dataclasses
 import getpass
 import os
@@ -113,12 +114,16 @@ async def test_a_driver_that_does_not_answer(nvml: FakeNvml, proc: Path, monkeyp
     """A timing goes on without a driver that never answers, which is asked no more and not left either."""
     monkeypatch.setattr(aside, "ANSWER_S", 0.01)
     end, asked = threading.Event(), []
-    monkeypatch.setattr(nvml, "nvmlDeviceGetCount", lambda: asked.append(1) or end.wait())
+    monkeypatch.setattr(nvml, "nvmlDeviceGetCount", lambda: asked.append(1) or (end.wait() and 2))
     watch = GpuWatch(2, proc)
     assert (*await watch.before(), *await watch.after(), *await watch.before()) == ()
     watch.close()
     assert (len(asked), nvml.open) == (1, 1)
     end.set()
+    while watch._aside.busy:
+        await asyncio.sleep(0.001)
+    nvml.gpus[0].processes = [(20, GB), (30, 9 * GB)]
+    assert await watch.before() == ()
 
 
 def test_a_driver_that_never_opens(nvml: FakeNvml, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import socket
 import threading
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from workbench.ranks import ahead
-
 torch = pytest.importorskip("torch")
+
+from problems.binding import bind, judge_job
+from problems.loader import find_problem
+from workbench.ranks import ahead
+from workbench.ranks.judge import JudgeRank
+from workbench.ranks.shared import shared_fd
+
 HERE = threading.get_ident()
 
 
@@ -88,3 +95,32 @@ def test_what_was_dropped_is_made_anew(source: Source) -> None:
     draws.drop()
     draws.take(ahead.Draw(2))
     assert source.made[-1] == (ahead.Draw(2), True)
+
+
+def _judge(spin_ns: int, generator: dict[str, Any] | None) -> JudgeRank:
+    judge = JudgeRank(0, 1, None, spin_ns)  # type: ignore[arg-type]
+    job = judge_job(bind(find_problem("1", []), "smoke", 1, "float32"), 0)
+    judge._setup({"job": {**job, "generator": generator}, "seed": "00" * 16})
+    return judge
+
+
+@pytest.mark.parametrize(
+    ("spin_ns", "generator", "ahead_of_time"), [(1, None, True), (0, None, False), (1, {"number": 1}, False)]
+)
+def test_who_draws_ahead(spin_ns: int, generator: dict[str, Any] | None, ahead_of_time: bool) -> None:
+    """Judges with a core to spare draw ahead; never from a checkout's generator, which runs on the baseline rank."""
+    assert (_judge(spin_ns, generator)._draws._pool is not None) is ahead_of_time
+
+
+def test_a_new_set_of_ranks_begins_afresh() -> None:
+    """When a judge gets other ranks, what it had begun for an attempt that ended is given up."""
+    judge = _judge(1, None)
+    judge._draws.take(ahead.Draw(1))
+    judge._draws.begin(ahead.Draw(2))
+    ends = [socket.socketpair() for _ in range(2)]
+    for ours, theirs in ends:
+        judge._control = SimpleNamespace(fds=[ours.detach(), shared_fd("inbox"), shared_fd("outbox")])  # type: ignore[assignment]
+        judge._attach({"side": "candidate"})
+        theirs.close()
+    assert judge._draws._begun is None
+    judge._peers["candidate"].close()
