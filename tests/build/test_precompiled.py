@@ -262,3 +262,15 @@ async def test_torchs_own_header(tmp_path: Path) -> None:
         cache.remove(maker.key(order, "full"))
     assert [entry.made_by for entry in cache.entries()] == ["header"]
     assert libraries[0] == libraries[1]
+
+
+async def test_fewer_headers_have_one_of_their_own(tmp_path: Path) -> None:
+    """A text takes the precompiled form of the headers that it is built with, be it all of torch's or fewer."""
+    desk = Desk(tmp_path)
+    folder = desk.folder / "include/torch"
+    (folder / "extension.h").write_text("#pragma once\n#include <torch/nn.h>\n" + HEADER)
+    (folder / "nn.h").write_text("#define TWICE\n")
+    (folder / "python.h").write_text("")
+    for text, answer in ((TEXT, 5), (f"#include <torch/nn.h>\n{TEXT}", 10)):
+        assert (await desk.answer(text), desk.taken) == (answer, False)
+        assert (await desk.answer(text, "other"), desk.taken) == (answer, True)

@@ -207,6 +207,14 @@ async def test_broken_text_is_not_built_twice(desk: Desk) -> None:
     assert desk.compiled == 1
 
 
+async def test_what_the_linker_refused_is_tried_again(desk: Desk) -> None:
+    """A library of the user's may be there the next time; an error of the text stays one."""
+    said = "/usr/bin/ld: cannot find -lmine: No such file or directory"
+    edit(desk, "out=; unit=\n", f'case "$*" in *-shared*) echo "{said}"; exit 1;; esac\nout=; unit=\n')
+    assert [(await desk.build(ld_flags=("-lmine",))).way for _ in range(2)] == ["full", "full"]
+    assert [(await desk.build("BROKEN", ld_flags=("-lmine",))).way for _ in range(2)] == ["full", "cached"]
+
+
 async def test_nobody_waits_any_more(desk: Desk) -> None:
     """A build ends when the last who waits for it gives up, not before."""
     one, two = (asyncio.ensure_future(desk.build("HANG")) for _ in range(2))

@@ -170,6 +170,15 @@ async def test_both_builds_share_the_limit(tmp_path: Path) -> None:
     assert "took longer" in result.reason
 
 
+async def test_a_full_disk_stops_both_builds(tmp_path: Path) -> None:
+    """What a full disk stopped is told as that, and not built again with all headers, which takes more room."""
+    desk = Desk(tmp_path)
+    said = "cc1plus: fatal error: error writing to /tmp/a.s: No space left on device"
+    (tmp_path / "cxx").write_text(f'#!/bin/sh\necho "$*" >> "{desk._calls}"\necho "{said}"\nexit 1\n')
+    result = await desk.build("int a;")
+    assert (result.ok, result.machine, desk.compiled) == (False, True, ["operators"])
+
+
 class Orders:
     """Full builds of which none works: what was left out of each and the seconds that it had."""
 

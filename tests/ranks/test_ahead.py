@@ -13,8 +13,10 @@ torch = pytest.importorskip("torch")
 
 from problems.binding import bind, judge_job
 from problems.loader import find_problem
+from workbench.flow.plan import draws, trial_plan
 from workbench.ranks import ahead
 from workbench.ranks.judge import JudgeRank
+from workbench.ranks.peer import PeerGone
 from workbench.ranks.shared import shared_fd
 
 HERE = threading.get_ident()
@@ -110,6 +112,18 @@ def _judge(spin_ns: int, generator: dict[str, Any] | None) -> JudgeRank:
 def test_who_draws_ahead(spin_ns: int, generator: dict[str, Any] | None, ahead_of_time: bool) -> None:
     """Judges with a core to spare draw ahead; never from a checkout's generator, which runs on the baseline rank."""
     assert (_judge(spin_ns, generator)._draws._pool is not None) is ahead_of_time
+
+
+@pytest.mark.parametrize(
+    ("index", "timed", "begun"),
+    [(0, False, ahead.Draw(8, 1, True)), (1, True, ahead.Draw(8)), (1, False, None)],
+)
+def test_the_draw_that_comes_next_is_begun(index: int, timed: bool, begun: ahead.Draw | None) -> None:
+    """While ranks run a trial their judge draws for the next one, and behind the last for the timing if there is one."""
+    judge = _judge(1, None)
+    with pytest.raises(PeerGone):  # no rank is there to run it
+        judge._run_reference(draws(7, index, trial_plan(2, (1.0,)), timed))
+    assert (judge._draws._begun and judge._draws._begun[0]) == begun
 
 
 def test_a_new_set_of_ranks_begins_afresh() -> None:

@@ -174,6 +174,16 @@ def test_the_usual_case_leaves_out_what_is_not_finite(value: float) -> None:
     assert module._compare_finite(bad, bad, (1.0, 1.0)) is None
 
 
+@pytest.mark.parametrize("dtype", [torch.int32, torch.float32])
+def test_the_same_bytes_are_other_values_in_another_dtype(dtype: torch.dtype) -> None:
+    """Where a result of any dtype is taken its values count: 1.0 and the number with the same bytes differ."""
+    want = torch.tensor([1.0, 2.0]).view(dtype)
+    got = want.view(torch.float32 if dtype is torch.int32 else torch.int32)
+    rule = Rule("allclose", rms=0.1, rel=0.01)
+    assert compare(want, got, [rule]).first_bad == "out[0]"
+    assert compare(want, want.double(), [rule]).passes
+
+
 def _filled(dtype: torch.dtype, count: int, offset: int) -> torch.Tensor:
     memory = torch.arange(64, dtype=torch.uint8).repeat(8).view(dtype) if dtype is not torch.bool else torch.ones(512)
     return memory.to(dtype).clone()[offset : offset + count]

@@ -114,6 +114,13 @@ def test_late_values_wait_for_their_moment() -> None:
     assert arguments.values[1].tolist() == [2, 0, 0, 8]
 
 
+def test_the_fewest_values_come_late() -> None:
+    """A rank is told most of a call's new values ahead of it, and a few of them when all ranks are about to begin."""
+    request = CallValues.of([delta(0, list(range(100)), [1.0] * 100)]).request
+    early, late = (request[name]["items"][0]["items"][1]["shape"] for name in ("deltas", "late"))
+    assert (early, late) == ([85], [15])
+
+
 @pytest.mark.parametrize("count", [1, 16, 17, 100, 5000])
 def test_a_change_is_split_into_early_and_late(count: int) -> None:
     """Up to sixteen elements, spread over the change, come late; together both parts are the change."""
