@@ -119,7 +119,7 @@ def test_who_draws_ahead(spin_ns: int, generator: dict[str, Any] | None, ahead_o
     [(0, False, ahead.Draw(8, 1, True)), (1, True, ahead.Draw(8)), (1, False, None)],
 )
 def test_the_draw_that_comes_next_is_begun(index: int, timed: bool, begun: ahead.Draw | None) -> None:
-    """While ranks run a trial their judge draws for the next one, and behind the last for the timing if there is one."""
+    """While ranks run a trial their judge draws for the next one, and after the last for the timing."""
     judge = _judge(1, None)
     with pytest.raises(PeerGone):  # no rank is there to run it
         judge._run_reference(draws(7, index, trial_plan(2, (1.0,)), timed))
