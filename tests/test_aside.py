@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import subprocess
 import sys
 import threading
@@ -33,18 +34,28 @@ async def test_what_a_call_returns_or_raises() -> None:
 
 
 async def test_a_call_that_does_not_return_is_given_up(held: threading.Event) -> None:
-    """After the limit the caller goes on; others are refused at once until the call has returned after all."""
-    aside = Aside()
+    """After the limit the caller goes on; the next one waits for that call, as long as its own limit lasts."""
+    aside, made = Aside(), list[int]()
     with pytest.raises(TimeoutError):
         await aside.run(held.wait, 0.01)
     with pytest.raises(TimeoutError):
-        await aside.run(lambda: 1, 60)
+        await aside.run(lambda: made.append(1), 0.01)
     with pytest.raises(TimeoutError):
-        aside.wait(lambda: 1, 60)
+        aside.wait(lambda: made.append(2), 60)
+    waiting = asyncio.ensure_future(aside.run(lambda: 3))
+    await asyncio.sleep(0)
     held.set()
-    while aside.busy:
-        pass
-    assert await aside.run(lambda: 2) == 2
+    assert (await waiting, made) == (3, [])
+
+
+async def test_a_last_call_is_not_waited_for(held: threading.Event) -> None:
+    """A last call is made, and given up where it takes its time; while another is under way it is left out."""
+    aside, left = Aside(), list[int]()
+    aside.leave(lambda: left.append(1))
+    aside.leave(held.wait)
+    aside.leave(lambda: left.append(2))
+    held.set()
+    assert left == [1]
 
 
 def test_waiting_has_a_limit_too(held: threading.Event) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import concurrent.futures
+import contextlib
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future
@@ -13,6 +14,8 @@ T = TypeVar("T")
 
 ANSWER_S = 10.0
 """A driver that wakes up eight GPUs takes some seconds."""
+_MOMENT_S = 0.05
+"""Usual calls have ended by then."""
 
 
 class Aside:
@@ -27,15 +30,20 @@ class Aside:
         return self._answer is not None and not self._answer.done()
 
     async def run(self, call: Callable[[], T], limit_s: float | None = None) -> T:
-        """What a call returns or raises; TimeoutError after ``ANSWER_S`` or another limit, and at once while one
-        is under way."""
+        """What a call returns or raises; TimeoutError after ``ANSWER_S`` or another limit, which holds for a call that
+        is still under way and for this one."""
         try:
-            return await asyncio.wait_for(asyncio.wrap_future(self._begin(call)), limit_s or ANSWER_S)
+            return await asyncio.wait_for(self._in_turn(call), limit_s or ANSWER_S)
         except asyncio.TimeoutError:  # another class before Python 3.11
             raise TimeoutError from None
 
+    async def _in_turn(self, call: Callable[[], T]) -> T:
+        while self._answer is not None and not self._answer.done():
+            await asyncio.wait({asyncio.wrap_future(self._answer)})
+        return await asyncio.wrap_future(self._begin(call))
+
     def wait(self, call: Callable[[], T], limit_s: float | None = None) -> T:
-        """The same for callers that may block."""
+        """The same for callers that may block; TimeoutError at once while one is under way."""
         try:
             return self._begin(call).result(limit_s or ANSWER_S)
         except concurrent.futures.TimeoutError:  # another class before Python 3.11
@@ -48,6 +56,12 @@ class Aside:
         answer.set_running_or_notify_cancel()  # whoever gives up cannot make it look returned
         threading.Thread(target=_answer, args=(answer, call), name="pkwb-aside", daemon=True).start()
         return answer
+
+    def leave(self, call: Callable[[], object]) -> None:
+        """Make a last call without waiting for it, unless one is under way that it would wait for."""
+        if not self.busy:
+            with contextlib.suppress(concurrent.futures.TimeoutError):
+                self._begin(call).result(_MOMENT_S)
 
 
 def _answer(answer: Future[T], call: Callable[[], T]) -> None:

@@ -72,7 +72,20 @@ async def test_close_leaves_nothing(builder: Builder, tmp_path: Path) -> None:
     await builder.close()
     assert await asyncio.wait_for(gone(child), 10)
     assert (builder.pid, home.exists()) == (0, False)
-    assert isinstance((await asyncio.gather(build, return_exceptions=True))[0], (ConnectionError, BuilderError))
+    with pytest.raises(BuilderError, match="builds were ended"):
+        await build
+    assert builder.pid == 0
+
+
+async def test_close_is_for_good(builder: Builder, tmp_path: Path) -> None:
+    """An order that comes with the end, or after it, starts no other process."""
+    order = asyncio.ensure_future(builder.build(HANGS, "90"))
+    await asyncio.sleep(0)
+    await builder.close()
+    for build in (order, builder.build(HANGS, "90")):
+        with pytest.raises(BuilderError, match="builds were ended"):
+            await build
+    assert (builder.pid, builder._home) == (0, None)
 
 
 async def test_tools_that_are_found(builder: Builder, tmp_path: Path) -> None:

@@ -126,6 +126,33 @@ async def test_a_driver_that_does_not_answer(nvml: FakeNvml, proc: Path, monkeyp
     assert await watch.before() == ()
 
 
+async def test_a_look_that_a_newer_save_cut_off(nvml: FakeNvml, proc: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A save in the middle of a look costs the next timing none of its flags: it waits for that look."""
+    go, asked = threading.Event(), threading.Event()
+    monkeypatch.setattr(nvml, "nvmlDeviceGetCount", lambda: asked.set() or (go.wait() and 2))
+    nvml.gpus[0].processes = [(20, GB), (30, 9 * GB)]
+    watch = GpuWatch(2, proc)
+    cut_off = asyncio.ensure_future(watch.before())
+    await asyncio.to_thread(asked.wait, 10)
+    cut_off.cancel()
+    await asyncio.gather(cut_off, return_exceptions=True)
+    following = asyncio.ensure_future(watch.before())
+    await asyncio.sleep(0)
+    go.set()
+    assert len(await following) == 1
+
+
+async def test_a_driver_that_cannot_be_left(nvml: FakeNvml, proc: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """To leave a driver that has died does not hold up the end of a sitting."""
+    end, left = threading.Event(), threading.Event()
+    monkeypatch.setattr(nvml, "nvmlShutdown", lambda: left.set() or end.wait())
+    watch = GpuWatch(2, proc)
+    await watch.before()
+    watch.close()
+    assert left.is_set()
+    end.set()
+
+
 def test_a_driver_that_never_opens(nvml: FakeNvml, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whoever needs the driver is told that it does not answer, after a while, instead of waiting for ever."""
     monkeypatch.setattr(aside, "ANSWER_S", 0.01)

@@ -121,7 +121,7 @@ async def test_a_driver_that_does_not_answer(tmp_path: Path, monkeypatch: pytest
     sampler.resume()
     await asyncio.wait_for(moving(), 20)
     sampler.stop()
-    assert not gpus.closed  # to leave NVML would wait for the look
+    assert not gpus.closed  # to leave NVML would wait for the look that never ends
     gpus.end.set()
     assert [event.text for event in events if isinstance(event, Notice)] == [telemetry._SILENT]
     assert all(not event.gpus for event in events if isinstance(event, Telemetry))

@@ -52,6 +52,8 @@ class Order:
     """The library of the quick build could not be loaded."""
     limit: float = 300.0
     """Seconds."""
+    spent: float = 0.0
+    """Seconds of the limit that an earlier try took."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -106,10 +108,10 @@ class Maker:
         return whole or fewer
 
     async def _race(self, order: Order, slots: Slots, without: Without) -> tuple[Result, Result | None]:
-        ends = time.monotonic() + order.limit
+        started = time.monotonic()
 
         def whole() -> Build:
-            return self._full(dataclasses.replace(order, limit=ends - time.monotonic()), slots.behind())
+            return self._full(dataclasses.replace(order, spent=time.monotonic() - started), slots.behind())
 
         fewer = self._full(order, slots, without)
         together = slots.count >= _PLENTY
@@ -155,7 +157,7 @@ class Maker:
         started, since = time.perf_counter(), time.time()
         texts = write_units(order.request, place)
         objects = self._objects if made_by == "full" else None
-        made = await run_stages(stages, place, slots, order.limit, texts, objects)
+        made = await run_stages(stages, place, slots, order.limit, texts, objects, order.spent)
         name = order.request.name
         if not made.ok:
             return _failed(order.request, made, made_by)
@@ -215,13 +217,20 @@ def write_units(request: Request, place: Path) -> dict[str, str]:
 
 
 async def run_stages(
-    stages: Stages, place: Path, slots: Slots, limit: float, texts: dict[str, str], objects: HostObjects | None = None
+    stages: Stages,
+    place: Path,
+    slots: Slots,
+    limit: float,
+    texts: dict[str, str],
+    objects: HostObjects | None = None,
+    spent: float = 0.0,
 ) -> Made:
-    """Run the stages one after the other, at most ``limit`` seconds in all; the first that fails is the last.
+    """Run the stages one after the other, at most ``limit`` seconds in all, of which ``spent`` are over; the first that
+    fails is the last.
 
     ``objects``: earlier ones for the host's part of CUDA text.
     """
-    ends = time.monotonic() + limit
+    ends = time.monotonic() + limit - spent
     done: list[Done] = []
     for stage in stages:
         left = max(0.0, ends - time.monotonic())

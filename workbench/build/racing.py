@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 from collections.abc import Callable, Coroutine
 from typing import Any
 
@@ -28,5 +27,4 @@ async def first_good(
     finally:
         if beside is not None:
             beside.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await beside
+            await asyncio.gather(beside, return_exceptions=True)  # what it came to makes no difference any more

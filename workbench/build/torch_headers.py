@@ -1,13 +1,14 @@
 """Which of torch's own headers a full build can leave out: most texts name little of what torch/extension.h brings.
 
 They are replaced by empty ones, or by a few of those that they include. More declarations could change the meaning of
-a text only by names that it uses, so such texts get all headers; what needs more does not compile, and gets all, too.
+a text only by names that it uses, so such texts get them; what needs more does not compile, and gets all headers, too.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Literal
@@ -56,23 +57,36 @@ _OPERATORS: Mapping[str, tuple[str, ...]] = {
 REPLACED: Mapping[Without, Mapping[str, tuple[str, ...]]] = {"modules": _MODULES, "operators": _OPERATORS}
 """The headers that are replaced, with the headers that stand in their place."""
 
-_WHOLE_NAMESPACE = re.compile(r"\busing\s+namespace\s+(::\s*)?(torch|at|c10)\b")
+_WHOLE_NAMESPACE = re.compile(r"\bnamespace\s+(\w+\s*=\s*)?(::\s*)?(torch|at|c10)\b")
+"""Taken in, opened or renamed: any name of torch's may mean something else."""
 _OF_MODULES = re.compile(r"\btorch\s*::\s*(data|jit|nn|optim|serialize|python|save|load|pickle_\w+|OrderedDict)\b")
 _OF_OPERATORS = re.compile(r"\b(autograd|indexing|_ops|native)\s*::|\bTORCH_LIBRARY")
+_OF_SYMBOLS = re.compile(r"\boperator\b(?!\s*\(\s*\))|##|\bu?8?[LU]?R\"")
+"""Own operators, which could be torch's, names that are put together, and texts that are not looked into."""
 _QUALIFIED = re.compile(r"\b(?:at|torch)\s*::\s*(\w+)")
-_DECLARED = re.compile(r"(?<!\breturn)(?<!\belse)(?<=[\w>&*])\s+[&*]*(\w+)\s*\(")
+_WITH_ARGUMENTS = re.compile(r"\b([A-Za-z_]\w*)\s*\(")
+_IN_PARENTHESES = re.compile(r"\(\s*(\w+)\s*\)\s*\(")
+_CALLED = re.compile(r"(?:\breturn\s+|[=(,+/<?:;{}|!^%\[.-]\s*|->\s*)([A-Za-z_]\w*)(?=\s*\()")
+"""A name that is called: what stands before it cannot be the end of a type, with which a declaration begins."""
+_DEFINITION = re.compile(r"^\s*#\s*define\s+(\w+)(.*(?:\\\n.*)*)", re.MULTILINE)
+_ARGUMENTS = r"\b(?:{})\s*\(((?:[^()]|\((?:[^()]|\([^()]*\))*\))*)"
+_WORD = re.compile(r"(?<![.>\w])[A-Za-z_]\w*")
+_UNREAD = re.compile(r"//[^\n]*|/\*.*?(?:\*/|\Z)|\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)'", re.DOTALL)
+"""Comments and strings."""
 
 
 def left_out(request: Request, toolchain: Toolchain) -> Without | None:
     """What the texts of a request have no use for; None where all headers are needed, or that cannot be told."""
-    text = f"{request.cuda}\n{request.cpp}"
+    whole = f"{request.cuda}\n{request.cpp}"
+    text = _UNREAD.sub(" ", whole)
     if provided_by("torch/python.h", toolchain.torch_includes) is None or not stands_alone(request, linked=False):
         return None
-    named = set(included(text))
+    named = set(included(whole))
     if _WHOLE_NAMESPACE.search(text) or _OF_MODULES.search(text) or named & _MODULES.keys():
         return None
-    operators = _OF_OPERATORS.search(text) or named & _OPERATORS.keys() or any(_operators(text, toolchain))
-    return "modules" if operators else "operators"
+    if _OF_OPERATORS.search(text) or _OF_SYMBOLS.search(whole) or named & _OPERATORS.keys():
+        return "modules"
+    return "modules" if any(_operators(text, toolchain)) else "operators"
 
 
 def with_fewer(toolchain: Toolchain, without: Without | None) -> Toolchain:
@@ -96,7 +110,15 @@ def write(without: Without | None, toolchain: Toolchain, place: Path) -> None:
 
 
 def _operators(text: str, toolchain: Toolchain) -> Iterator[str]:
-    """Names of torch's operators that a text uses as functions, or has functions of its own with the names of."""
-    for name in {*_QUALIFIED.findall(text), *_DECLARED.findall(text)}:
+    """Names of torch's operators that a text uses as such, or may have functions of its own by."""
+    declared = Counter(_WITH_ARGUMENTS.findall(text)) - Counter(_CALLED.findall(text))
+    for name in {*_QUALIFIED.findall(text), *declared, *_IN_PARENTHESES.findall(text), *_in_macros(text)}:
         if provided_by(f"ATen/ops/{name}.h", toolchain.torch_includes) is not None:
             yield name
+
+
+def _in_macros(text: str) -> set[str]:
+    """Words that macros of the text's own could make a function's name of: in their bodies and in their arguments."""
+    defined = _DEFINITION.findall(text)
+    arguments = re.compile(_ARGUMENTS.format("|".join(name for name, _ in defined))).findall(text) if defined else []
+    return {word for part in (*(body for _, body in defined), *arguments) for word in _WORD.findall(part)}

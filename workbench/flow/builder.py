@@ -32,6 +32,7 @@ _START_S = 20.0
 GIGABYTE = 1_000_000_000
 _COMPILERS = ("CC", "CXX", *ENVIRONMENT)
 _BOOT = "import sys; sys.path.append({root!r}); from workbench.build.builder import main; main({fd}, {options!r})"
+_OVER = "builds were ended: pkwb closes, or opens another problem"
 
 
 @dataclass
@@ -52,6 +53,7 @@ class Builder:
         self._home: Path | None = None
         self._ready: asyncio.Future[Toolchain] | None = None
         self._starting = asyncio.Lock()
+        self._over = False
 
     @property
     def pid(self) -> int:
@@ -77,11 +79,13 @@ class Builder:
         raise BuilderError("the process that builds extensions was ended twice: look at the machine's free memory")
 
     async def close(self) -> None:
-        """End the process and every compiler."""
+        """End the process and every compiler, for good: orders that wait get a BuilderError."""
+        self._over = True
         if self._wire is not None:
             self._wire.close()
-        self._closed("closed")
-        await self._clean_up()
+        self._end(BuilderError(_OVER))
+        async with self._starting:  # a start that is under way sees that it is over
+            await self._clean_up()
 
     async def code(self, request: Request, arch: str, kind: Kind, *, full: bool = False) -> Code:
         """The PTX or machine code of a request's kernels, or why there is none."""
@@ -109,6 +113,8 @@ class Builder:
             if self._wire is not None:
                 return
             await self._clean_up()
+            if self._over:
+                raise BuilderError(_OVER)
             self._ready = asyncio.get_running_loop().create_future()
             self._home = Path(tempfile.mkdtemp(prefix="pkwb-build-"))
             self._wire = Wire(self._message, self._closed)
@@ -157,11 +163,14 @@ class Builder:
             self._ready.set_result(Toolchain(**values))
 
     def _closed(self, reason: str) -> None:
+        self._end(ConnectionError(reason))
+
+    def _end(self, error: Exception) -> None:
         self._wire = None
         jobs, self._jobs = self._jobs, {}
         for job in jobs.values():
             if not job.answer.done():
-                job.answer.set_exception(ConnectionError(reason))
+                job.answer.set_exception(error)
         if self._ready is not None and not self._ready.done():
             self._ready.set_exception(BuilderError("the process that builds extensions could not be started"))
             self._ready.exception()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -44,7 +45,10 @@ class GpuWatch:
     def close(self) -> None:
         """Leave NVML; the next ``before`` opens it again."""
         if not self._aside.busy:
+            nvml, self._nvml = self._nvml, None
             self._leave()
+            if nvml is not None:
+                self._aside.leave(partial(close_nvml, nvml))
 
     async def _asked(self, look: Callable[[], tuple[str, ...]]) -> tuple[str, ...]:
         """What a look gives; a driver that does not answer is asked no more."""

@@ -51,8 +51,8 @@ class TelemetrySampler:
         self._started = False
         if self._asking is not None:
             self._asking.cancel()
-        if self._gpus is not None and not self._aside.busy:
-            self._gpus.close()
+        if self._gpus is not None:
+            self._aside.leave(self._gpus.close)
 
     def pause(self) -> None:
         """Look no more until ``resume``."""
@@ -74,7 +74,7 @@ class TelemetrySampler:
 
     def _look(self) -> None:
         self._wait()
-        if self._gpus is None:
+        if self._gpus is None or (self._told and self._aside.busy):
             self._show(())
         elif self._asking is None or self._asking.done():
             self._asking = asyncio.create_task(self._ask(self._gpus))

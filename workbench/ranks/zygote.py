@@ -275,7 +275,7 @@ def _import_once(names: Iterable[str]) -> None:
     """Import modules for all ranks that are forked from now on, those that this torch has."""
     missing = [name for name in names if name not in sys.modules]
     for name in missing:
-        with contextlib.suppress(ImportError):
+        with contextlib.suppress(Exception):  # whatever keeps one from being imported, ranks do without
             importlib.import_module(name)
     if missing:
         gc.collect()
