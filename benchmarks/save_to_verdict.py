@@ -19,6 +19,7 @@ from pathlib import Path
 from benchmarks.report import Figure, parser, publish, spread
 from tests.flow.candidates import GOOD
 from tests.flow.sitting import Sitting
+from tests.saves import by_rename, in_place
 from workbench.config import WatchSettings
 from workbench.events import Event, FirstVerdict, PhaseChanged, RanksReady, SourceSeen, Verdict
 from workbench.flow.watch import FileWatcher
@@ -41,18 +42,6 @@ _MOMENTS = (
     "last",
 )
 """When each part ends."""
-
-
-def by_rename(path: Path, text: str) -> None:
-    """A new file takes the old one's place."""
-    new = path.with_suffix(".new")
-    new.write_text(text)
-    os.replace(new, path)
-
-
-def in_place(path: Path, text: str) -> None:
-    """The same file is written anew."""
-    path.write_text(text)
 
 
 STYLES: dict[str, Callable[[Path, str], None]] = {"saved by rename": by_rename, "saved in place": in_place}

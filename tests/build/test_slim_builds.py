@@ -216,6 +216,9 @@ def test_types_of_data_ptr_are_those_that_torch_exports() -> None:
     assert known == {name.strip() for name in exported} - left
 
 
+_OWN_RELU = "it calls a function relu of its own, as torch has one"
+
+
 @pytest.mark.parametrize(
     ("text", "why"),
     [
@@ -226,6 +229,16 @@ def test_types_of_data_ptr_are_those_that_torch_exports() -> None:
         ("void f() { py::gil_scoped_release r; }\n", "it uses the interpreter lock"),
         ("TORCH_LIBRARY(mine, m) {}\n", "it uses operators in torch's registry"),
         ("PyObject* f();\n", "it uses Python's C interface"),
+        ("namespace torch { struct OrderedDict {}; }\n", "it uses a namespace of torch's"),
+        ("T operator + (const torch::Tensor& a, T b);\n", "it uses an operator of its own for tensors"),
+        ("T /* own */ relu(T a);\nT f(T a) { return relu(a); }\n", _OWN_RELU),
+        ("T __attribute__((noinline)) relu(T a);\nT f(T a) { return relu(a); }\n", _OWN_RELU),
+        ("#define U(name) T name(T a) { return a; }\nU(relu)\nT f(T a) { return relu(a); }\n", _OWN_RELU),
+        ("__host__ __device__ T relu(T a);\nT f(T a) { return relu(a); }\n", _OWN_RELU),
+        ('T relu(T a);\nvoid g(M& m) { m.def("relu", &relu); } // relu(a)\n', ""),
+        ("__device__ __forceinline__ float relu(float a);\n__global__ void f(float* a) { *a = relu(*a); }\n", ""),
+        ("__global__ void mean(float* a);\nvoid f(float* a) { mean<<<1, 1>>>(a); }\n", ""),
+        ("float operator+(float4 a, float4 b); struct L { bool operator()(T a); };\nauto f(T a) { a.sum(); }\n", ""),
         ("#include <torch/extension.h>\n#include <torch/headeronly/util/Half.h>\n#include <vector>\n", ""),
     ],
 )

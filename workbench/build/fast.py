@@ -8,6 +8,7 @@ from pathlib import Path
 
 from workbench.build.flags import names_architecture
 from workbench.build.model import CPP_UNIT, CUDA_UNIT, Command, Request, Toolchain
+from workbench.build.own_names import clash, read
 from workbench.build.slim import headers, standard
 from workbench.build.toolchain import link_flags
 
@@ -21,6 +22,8 @@ _LEFT_TO_FULL: Mapping[str, str] = {
     r"\bstd::(thread|jthread|async)\b|\bpthread_create\b": "threads of its own",
     r"\bgil_scoped_(release|acquire)\b|\bcall_guard\b": "the interpreter lock",
     r"\bTORCH_(LIBRARY\w*|STABLE_ONLY|TARGET_VERSION)\b": "operators in torch's registry",
+    r"\bnamespace\s+(torch|at|c10)\b[\s:\w]*\{": "a namespace of torch's",
+    r"\boperator\s*[-+*/%&|^<>=!~]+\s*\([^()]*\bTensor\b": "an operator of its own for tensors",
     r"\bPyObject\b|\bPy_\w+|\bPy[A-Z]\w*_\w+|[<\"]Python\.h[>\"]": "Python's C interface",
     r"\b(aoti_torch|torch_call_dispatcher|pkwb)": "names that slim headers keep for themselves",
 }
@@ -38,6 +41,8 @@ def obstacle(request: Request, toolchain: Toolchain) -> str:
         return f"torch {toolchain.torch} has no {missing}"
     if header := headers.foreign_header(text, toolchain.torch_includes):
         return f"it includes {header}"
+    if name := clash(read(text), toolchain.torch_includes):
+        return f"it calls a function {name} of its own, as torch has one"
     return next((f"it uses {what}" for pattern, what in _LEFT_TO_FULL.items() if re.search(pattern, text)), "")
 
 

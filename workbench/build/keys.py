@@ -13,7 +13,7 @@ from typing import Any
 
 from workbench.build.model import CPP_UNIT, CUDA_UNIT, Request, Toolchain
 
-VERSION = 1
+VERSION = 2
 """Raised when a change of the build service makes other libraries from the same request."""
 ENVIRONMENT = ("NVCC_PREPEND_FLAGS", "NVCC_APPEND_FLAGS", "NVCC_CCBIN", "CPATH", "CPLUS_INCLUDE_PATH", "LIBRARY_PATH")
 """Variables that change what compilers do."""

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Literal
 
 from workbench.build.keys import stands_alone
 from workbench.build.model import Request, Toolchain
+from workbench.build.own_names import is_operator, may_declare, read
 from workbench.build.slim.headers import included, provided_by
 
 Without = Literal["modules", "operators"]
@@ -64,21 +64,12 @@ _OF_OPERATORS = re.compile(r"\b(autograd|indexing|_ops|native)\s*::|\bTORCH_LIBR
 _OF_SYMBOLS = re.compile(r"\boperator\b(?!\s*\(\s*\))|##|\bu?8?[LU]?R\"")
 """Own operators, which could be torch's, names that are put together, and texts that are not looked into."""
 _QUALIFIED = re.compile(r"\b(?:at|torch)\s*::\s*(\w+)")
-_WITH_ARGUMENTS = re.compile(r"\b([A-Za-z_]\w*)\s*\(")
-_IN_PARENTHESES = re.compile(r"\(\s*(\w+)\s*\)\s*\(")
-_CALLED = re.compile(r"(?:\breturn\s+|[=(,+/<?:;{}|!^%\[.-]\s*|->\s*)([A-Za-z_]\w*)(?=\s*\()")
-"""A name that is called: what stands before it cannot be the end of a type, with which a declaration begins."""
-_DEFINITION = re.compile(r"^\s*#\s*define\s+(\w+)(.*(?:\\\n.*)*)", re.MULTILINE)
-_ARGUMENTS = r"\b(?:{})\s*\(((?:[^()]|\((?:[^()]|\([^()]*\))*\))*)"
-_WORD = re.compile(r"(?<![.>\w])[A-Za-z_]\w*")
-_UNREAD = re.compile(r"//[^\n]*|/\*.*?(?:\*/|\Z)|\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)'", re.DOTALL)
-"""Comments and strings."""
 
 
 def left_out(request: Request, toolchain: Toolchain) -> Without | None:
     """What the texts of a request have no use for; None where all headers are needed, or that cannot be told."""
     whole = f"{request.cuda}\n{request.cpp}"
-    text = _UNREAD.sub(" ", whole)
+    text = read(whole)
     if provided_by("torch/python.h", toolchain.torch_includes) is None or not stands_alone(request, linked=False):
         return None
     named = set(included(whole))
@@ -111,14 +102,6 @@ def write(without: Without | None, toolchain: Toolchain, place: Path) -> None:
 
 def _operators(text: str, toolchain: Toolchain) -> Iterator[str]:
     """Names of torch's operators that a text uses as such, or may have functions of its own by."""
-    declared = Counter(_WITH_ARGUMENTS.findall(text)) - Counter(_CALLED.findall(text))
-    for name in {*_QUALIFIED.findall(text), *declared, *_IN_PARENTHESES.findall(text), *_in_macros(text)}:
-        if provided_by(f"ATen/ops/{name}.h", toolchain.torch_includes) is not None:
+    for name in {*_QUALIFIED.findall(text), *may_declare(text)}:
+        if is_operator(name, toolchain.torch_includes):
             yield name
-
-
-def _in_macros(text: str) -> set[str]:
-    """Words that macros of the text's own could make a function's name of: in their bodies and in their arguments."""
-    defined = _DEFINITION.findall(text)
-    arguments = re.compile(_ARGUMENTS.format("|".join(name for name, _ in defined))).findall(text) if defined else []
-    return {word for part in (*(body for _, body in defined), *arguments) for word in _WORD.findall(part)}
