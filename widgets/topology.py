@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 
 from textual import work
 from textual.content import Content
@@ -14,6 +14,7 @@ from widgets.layout import wrapped
 from widgets.plain import plain
 from widgets.reading import KEYS_HELP, ReadingPane
 from widgets.state import RunView
+from workbench.aside import Aside
 from workbench.events import GpuLoad, Telemetry
 from workbench.target import Target
 from workbench.topology.model import Topology
@@ -108,7 +109,7 @@ mechanisms reach of a link's rate, and where that is from.
             if what_if is not None:
                 self._drawing = _drawn(what_if)
             else:
-                self._drawing = await asyncio.to_thread(self._detect, self._devices, self._target.device)
+                self._drawing = await Aside().run(partial(self._detect, self._devices, self._target.device))
             self._failure = ""
         except Exception as error:
             self._failure = f"the topology could not be found out: {plain(str(error)) or type(error).__name__}"

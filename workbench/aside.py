@@ -35,7 +35,7 @@ class Aside:
         try:
             return await asyncio.wait_for(self._in_turn(call), limit_s or ANSWER_S)
         except asyncio.TimeoutError:  # another class before Python 3.11
-            raise TimeoutError from None
+            raise TimeoutError(f"no answer within {limit_s or ANSWER_S:g} s") from None
 
     async def _in_turn(self, call: Callable[[], T]) -> T:
         while self._answer is not None and not self._answer.done():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import threading
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from widgets.problem import ProblemPane
 from widgets.reference import ReferencePane
 from widgets.topline import TopLine
 from widgets.topology import Drawing, TopologyPane
+from workbench import aside
 from workbench.events import GpuLoad, Telemetry
 from workbench.target import SharedGpus
 from workbench.topology.catalogue import find_system
@@ -301,6 +303,19 @@ async def test_topology_that_fails_is_said() -> None:
         await pilot.pause()
 
         assert "the topology could not be found out: no /sys here" in visible(pane)
+
+
+async def test_topology_of_a_driver_that_never_answers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A look that never ends is given up, said in the pane, and holds up no end of the program."""
+    monkeypatch.setattr(aside, "ANSWER_S", 0.01)
+    end = threading.Event()
+    pane = TopologyPane(script.make_target(), lambda world, device: end.wait())  # type: ignore[arg-type,return-value]
+    async with Host(pane).run_test(size=WIDE) as pilot:
+        await pane.workers.wait_for_complete()
+        await pilot.pause()
+
+        assert "the topology could not be found out: no answer within 0.01 s" in visible(pane)
+    end.set()
 
 
 async def test_topology_that_is_found_at_the_second_look() -> None:
